@@ -35,6 +35,7 @@ from ldiv_db.auditing.kept import warn_of_release
 from ldiv_db.auditing.people_names import people_warning
 from ldiv_db.auditing.subject import Counted, Subject, counted
 from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.context import Listener
 from ldiv_db.database.csv_files import as_spelt
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one
@@ -161,14 +162,16 @@ def _by_people(
 
 def _attacks(table: AttackedTable, by_people: Sequence[AttackedTable]) -> Iterator[Attack]:
     """Those on each sensitive attribute, then those on rows: a pair shows who has which quasi-identifiers, no value."""
-    given, columns = table.known.given, table.columns
+    given, columns, tell = table.known.given, table.columns, (table.known.asked.listener or Listener()).on_stage
     asked = [kind for kind in ATTACKERS if not kind.key or kind.key in given]
     wanted = [kind for kind in asked if (columns.sensitive if kind.of_values else columns.pair is None)]
     made = [kind(_counted_for(kind, table, by_people)) for kind in wanted]
     for place in range(len(table.targets)):
         for attacker in made:
+            tell(f"trying {attacker.names[0]}")
             yield from _told(attacker, attacker.on(attacker.table.targets[place]))
     for attacker in made:
+        tell(f"trying {attacker.names[0]}")
         yield from _told(attacker, attacker.attacks())
 
 

@@ -22,6 +22,7 @@ from ldiv_db.attacking.question import AttackRequest, Knowledge
 from ldiv_db.auditing.check_tables import PublishedTables, open_published, warn_of_tables, with_requirements
 from ldiv_db.auditing.subject import counted
 from ldiv_db.auditing.tables import joined_rows, seen_people, shown_people
+from ldiv_db.database.context import Listener
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import refuse
 from ldiv_db.database.names import Relation
@@ -59,9 +60,11 @@ def attack_published(engine: Engine, policy: Policy, found: PublishedTables, kno
     knowing = {table.name: [table.name] for table in found.tables if table.labels}
     knowing[ALL] = [table.name for table in found.tables]
     attacks, classes = list[Attack](), 0
+    tell = (known.asked.listener or Listener()).on_stage
     with engine.scope():
         joined = joined_rows(engine, found.tables)
         for who, tables in knowing.items():
+            tell(f"trying attacks by who knows {who}")
             people = shown_people(engine, (joined[one] for one in tables))
             for name in found.wanted:
                 made, classes = _attacks(engine, found, joined, people, name, known)

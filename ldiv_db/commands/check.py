@@ -95,5 +95,7 @@ def _violations_text(audits: Audits, found: Violations, listed: bool) -> Iterato
         shown = [[f"{cell:.6g}" if isinstance(cell, float) else cell for cell in row] for row in cells]
         heads = [f"reached ({figures[requirement]})" if name == "reached" else name for name in columns]
         yield table_of(f"worst classes: {requirement}{f' on {sensitive}' if sensitive else ''}", heads, shown)
+    if grouped and not found.labels:
+        yield "class_no is the place of a class in the order of its labels: `--labels` lists these"
     if found.into is not None:
         yield f"violations written to {found.into}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +11,7 @@ import typer
 from ldiv_db.api import attack, measure
 from ldiv_db.attacking.question import AttackRequest
 from ldiv_db.commands.console import ProgressDisplay, show, split_columns
-from ldiv_db.commands.options import Database, DatabaseOptions, Json, OptionsOf, Released, grouped
+from ldiv_db.commands.options import Database, DatabaseOptions, Json, OptionsOf, Quiet, Released, grouped
 from ldiv_db.commands.table_options import AskedTable, Attributes
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.measuring.measure import MeasureRequest
@@ -29,6 +28,7 @@ def attack_command(
     attributes: Attributes,
     asked: Annotated[dict[str, Any], OptionsOf(AttackRequest)],
     resources: DatabaseOptions,
+    quiet: Quiet = False,
     json: Json = False,
 ) -> None:
     """Attack a published table: compare what attackers gain with what the requirements promise.
@@ -56,7 +56,7 @@ def attack_command(
     described = attributes.of(list(policy.sensitive) if policy else table.sensitive or [])
     with (
         resources.open(database, True, vars(table) | asked) as connection,
-        ProgressDisplay() if asked["replay"] else nullcontext() as listener,
+        ProgressDisplay(quiet, "reading the table") as listener,
     ):
         found = attack(
             connection,
@@ -93,6 +93,7 @@ def measure_command(
     policy: Annotated[Path | None, typer.Option(help="A policy: its source, quasi-identifiers and l.")] = None,
     wanted: Annotated[dict[str, Any], OptionsOf(MeasureRequest)],
     resources: DatabaseOptions,
+    quiet: Quiet = False,
     json: Json = False,
 ) -> None:
     """Measure what any published table lost against its source; writes nothing.
@@ -110,6 +111,8 @@ def measure_command(
     if policy is not None and (wanted["qi"] or wanted["sensitive"]):
         raise PolicyError([Problem("policy", "says what the columns are", "leave out --qi and --sensitive")])
     folder, read = policy.parent if policy else Path(), read_policy(policy) if policy else None
-    with resources.open(database, True, wanted | {"policy": policy}) as connection:
-        found = measure(connection, published, read, folder=folder, **wanted, catalog=resources.catalog_name)
+    opened = resources.open(database, True, wanted | {"policy": policy})
+    with opened as connection, ProgressDisplay(quiet, "measuring what was lost") as listener:
+        told = {"listener": listener, "catalog": resources.catalog_name}
+        found = measure(connection, published, read, folder=folder, **wanted, **told)
     show(found.as_dict(), found.text(), json)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.context import Listener
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one, read_exactly
@@ -85,6 +86,7 @@ class MeasureRequest:
     queries: int = asked(0, "Random COUNT queries to answer.", least=0, most=MOST_QUERIES)
     seed: int = asked(0, "The seed of random draws.", least=0, most=LARGEST_SEED)
     kl: bool = asked(True, "Compute the KL divergence.")
+    listener: Listener | None = None
     catalog: str | None = None
     show_values: bool = asked(False)
 

@@ -83,6 +83,7 @@ def attempts_on(subject: ReportSubject) -> Attempts:
         tries=asked.tries,
         seed=asked.seed,
         budget=asked.budget,
+        listener=subject.listener,
     )
     people = {key: one for key, one in people.items() if key in keys | beside}
     whose = asked.policy.individual.column if asked.policy.individual else None

@@ -222,13 +222,14 @@ _SCATTER_HIGH, _RADIUS = 220.0, 5.0
 
 @dataclass(frozen=True)
 class Point:
-    """A point with its name and its group, and the part of the page that it leads to."""
+    """A point with its name and its group, the part of the page that it leads to, and what is written beside it."""
 
     x: float
     y: float
     label: str
     group: str = ""
     anchor: str | None = None
+    mark: str = ""
 
 
 def scatter(
@@ -251,6 +252,7 @@ def scatter(
     parts.append(text(WIDTH - 4, top + _SCATTER_HIGH + 34, shortened(x, WIDTH, SIZE), "soft", "end"))
     parts += [path(_stepped(frontier, across, up), "frontier")] if len(frontier) > 1 else []
     parts += [_point(point, groups, across, up) for point in points]
+    parts += _marks(points, frontier, across, up)
     said = "; ".join(f"{point.label}: {number(point.x)}, {number(point.y)}" for point in points)
     linked = any(point.anchor for point in points)
     return chart(f"{title}: {y} against {x}. {said}.", top + _SCATTER_HIGH + _BELOW, parts, "scatter", has_links=linked)
@@ -296,6 +298,18 @@ def _point(point: Point, groups: Sequence[str], across: Scale, up: Scale) -> Mar
     tip = f"{point.label}: {number(point.x)}, {number(point.y)}"
     shape = _shape(number_, across(point.x), up(point.y), tip)
     return shape if point.anchor is None else element("a", shape, href=f"#{point.anchor}", aria_label=tip)
+
+
+def _marks(points: Sequence[Point], frontier: Sequence[Point], across: Scale, up: Scale) -> Iterator[Markup]:
+    """What is written beside the points of the frontier, where there is room for it."""
+    taken = [(across(p.x) - _RADIUS, up(p.y) - _RADIUS, across(p.x) + _RADIUS, up(p.y) + _RADIUS) for p in points]
+    for point in (point for point in frontier if point.mark):
+        left, base, wide = across(point.x) + _RADIUS + 3, up(point.y) - 3, text_width(point.mark, SIZE)
+        box = (left, base - SIZE, left + wide, base + 2)
+        apart = (box[0] > r or box[2] < l or box[1] > b or box[3] < t for l, t, r, b in taken)
+        if box[2] <= WIDTH and all(apart):
+            taken.append(box)
+            yield text(left, base, point.mark, "tick")
 
 
 def _shape(number_: int, x: float, y: float, tip: str) -> Markup:

@@ -40,8 +40,8 @@ from ldiv_db.reporting.risks import (
     residual_risks,
     source_document,
     three_risks,
-    words_in,
 )
+from ldiv_db.reporting.table_text import words_in
 from ldiv_db.reporting.tables import SeveralTables
 
 #: The form of documents; a document of another form is not verified.

@@ -16,6 +16,7 @@ from markupsafe import Markup
 from ldiv_db.database.errors import rows_phrase
 from ldiv_db.reporting.charts import Bar, Point, bar_chart, scatter
 from ldiv_db.reporting.drawing import CHART_STYLE, element, joined_lines, page_templates, printable
+from ldiv_db.requirements.risk import RISK
 from ldiv_db.running.exploring.outcomes import Axis, Exploration, VariantOutcome, findings, is_beaten
 
 STYLE = joined_lines("exploration.css")
@@ -89,7 +90,8 @@ def _chart(found: Exploration, axis: Axis, risk: str, name: str, linked: Set[int
 def _point(found: Exploration, outcome: VariantOutcome, axis: Axis, risk: str, linked: bool) -> Point:
     at = getattr(outcome.risk, risk) or 0.0
     anchor = _anchor(outcome) if linked else None
-    return Point(at, found.measured(outcome, axis), outcome.variant.label, _group(outcome), anchor)
+    mark = ", ".join(f"{key} {value}" for key, value in outcome.variant.varied.items() if key in ("l", "k", RISK))
+    return Point(at, found.measured(outcome, axis), outcome.variant.label, _group(outcome), anchor, mark)
 
 
 def _group(outcome: VariantOutcome) -> str:

@@ -164,6 +164,7 @@ def page_of(document: Mapping[str, Any]) -> str:
     """The page as text, the same for the same document."""
     environment = page_templates()
     environment.filters |= {"number": number, "per_cent": _per_cent, "words": _words, "figure_name": figure_name}
+    environment.filters["entry_name"] = _entry_name
     shown = _printable(document)
     template = environment.get_template("report.html.j2")
     reasons = {column.lower(): reason for column, reason in shown["context"].get("reasons", {}).items()}
@@ -179,9 +180,16 @@ def _per_cent(share: float | None) -> str:
     return "–" if share is None else f"{number(round(100 * share, 2))} %"
 
 
+def _entry_name(key: str) -> str:
+    """A key of the context as people read it; other words stay."""
+    name, _, column = key.partition(".")
+    field = ReleaseContext.model_fields.get(name)
+    return f"reason for {column}" if column and name == "reasons" else field.title or key if field else key
+
+
 def _words(value: Any) -> str:
     if isinstance(value, list):
-        return " ".join(_words(one) for one in value)
+        return (" to " if len(value) == 2 else " ").join(_words(one) for one in value)
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "–"}[value]
     return number(value) if isinstance(value, int | float) else str(value)

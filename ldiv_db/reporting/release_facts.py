@@ -35,6 +35,7 @@ from ldiv_db.publishing import ledger
 from ldiv_db.publishing.history import known_as
 from ldiv_db.publishing.ledger_there import bring_ledger
 from ldiv_db.reporting.request import ReportQuestion
+from ldiv_db.reporting.table_text import words_on
 from ldiv_db.requirements.risk import HIGH, bounded_risk
 
 Table = Relation | FileRelation
@@ -287,7 +288,7 @@ def audit_document(audits: Sequence[Audit]) -> dict[str, Any]:
 
 def _attribute(found: Audit) -> dict[str, Any]:
     asked = [verdict.requirement for verdict in found.verdicts]
-    words = [{"requirement": str(one), "means": one.definition.replace("`", "")} for one in asked]
+    words = [{"requirement": str(one), **words_on(one, found.unit)} for one in asked]
     whole = found.as_dict()
     requirements = [{**said, **one} for said, one in zip(words, whole.pop("requirements"), strict=True)]
     return {**whole, "requirements": requirements}

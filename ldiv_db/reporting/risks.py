@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,6 @@ from ldiv_db.auditing.check import CheckRequest
 from ldiv_db.auditing.kept import warn_of_source
 from ldiv_db.auditing.subject import Subject, counted
 from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.documents import POLICY_BYTES, parse_document, read_text
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import refuse
@@ -36,13 +34,7 @@ from ldiv_db.measuring.uniqueness import RARE, measure_uniqueness, summarise
 from ldiv_db.policy.reading import Policy
 from ldiv_db.policy.resolve import describe
 from ldiv_db.reporting.release_facts import ReportSubject, Table, content_of
-
-
-@cache
-def words_in(name: str) -> dict[str, Any]:
-    """The words in the file of that name beside this module."""
-    found: dict[str, Any] = parse_document(read_text(Path(__file__).with_name(name), POLICY_BYTES))
-    return found
+from ldiv_db.reporting.table_text import words_in
 
 
 def _said() -> dict[str, Any]:

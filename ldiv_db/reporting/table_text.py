@@ -6,6 +6,8 @@ Each form yields its lines and tables in their order; `forms.py` enters them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from ldiv_db.attacking.attacks import ATTACKER_OF, Attacks
@@ -13,6 +15,7 @@ from ldiv_db.attacking.base import WORDS
 from ldiv_db.attacking.gains import Attack, Gain
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.auditing.subject import Suppressed
+from ldiv_db.database.documents import POLICY_BYTES, parse_document, read_text
 from ldiv_db.database.errors import classes_phrase, count_phrase, in_unit, people_phrase, rows_phrase
 from ldiv_db.display import Part, facts_of, table_of
 from ldiv_db.measuring.answers import Answer
@@ -22,7 +25,7 @@ from ldiv_db.measuring.tables import TablesMeasurement
 from ldiv_db.measuring.uniqueness import RARE
 from ldiv_db.publishing.result import DISTINCT_CLASSES
 from ldiv_db.recoding.loss import Loss, Precision
-from ldiv_db.requirements import Verdict
+from ldiv_db.requirements import Requirement, Verdict, plain
 
 
 def notes_text(notes: Iterable[str]) -> Iterator[str]:
@@ -44,6 +47,13 @@ def sizes_in_words(loss: Loss) -> str:
 
 def number_or_dash(value: float | None) -> str:
     return "-" if value is None else f"{value:.4g}"
+
+
+@cache
+def words_in(name: str) -> dict[str, Any]:
+    """The words in the file of that name beside this module."""
+    found: dict[str, Any] = parse_document(read_text(Path(__file__).with_name(name), POLICY_BYTES))
+    return found
 
 
 # -- audits ------------------------------------------------------------------------------------------
@@ -75,7 +85,7 @@ def verdicts_text(audits: Sequence[Audit]) -> Iterator[Part]:
                 yes_or_no(verdict.holds),
                 _reached(verdict, unit),
                 _worst_class(verdict, unit),
-                "-" if verdict.margin is None else f"{verdict.margin:g}",
+                "-" if verdict.margin is None else f"{verdict.margin:g} {_margin_unit(verdict, unit)}".strip(),
                 f"{verdict.violating_classes:,} of {verdict.classes:,}",
                 f"{verdict.violating_rows:,}",
             )
@@ -90,11 +100,28 @@ def verdicts_text(audits: Sequence[Audit]) -> Iterator[Part]:
             yield f"others_known: the {audit.classes:,} classes, split by the other sensitive attributes, are judged"
 
 
+def _margin_unit(verdict: Verdict, unit: str) -> str:
+    counted = words_on(verdict.requirement, "rows" if verdict.by_rows else unit)["margin_unit"]
+    one = {"rows": "row", "values": "value", "people": "person"}
+    return one.get(counted, counted) if abs(verdict.margin or 0) == 1 else counted
+
+
 def _reached(verdict: Verdict, unit: str) -> str:
     if verdict.worst is None:
         return "-"
     figure = verdict.requirement.reaches
-    return f"{verdict.worst:g} ({f'{figure}, by rows' if verdict.by_rows else in_unit(figure, unit)})"
+    told = f"{figure}, by rows" if verdict.by_rows else in_unit(figure, unit)
+    return f"{verdict.worst:g} ({told}); {words_on(verdict.requirement)['asked']} asked"
+
+
+def words_on(requirement: Requirement, unit: str = "rows") -> dict[str, str]:
+    """What a requirement means to who signs, what it asks of the figure that classes reach, what its margin counts."""
+    every, name = words_in("requirements.yml"), requirement.name
+    parameters = {key: plain(value) for key, value in requirement.parameters.items()}
+    form = next((f"{name}_{key}" for key in parameters if f"{name}_{key}" in every), name)
+    words = {key: in_unit(text.format_map(parameters), unit) for key, text in every[form].items()}
+    beside = [every[key] for key in parameters if isinstance(every.get(key), str)]
+    return {**words, "means": " ".join([words["means"], *beside])}
 
 
 def audits_text(audits: Sequence[Audit]) -> Iterator[Part]:

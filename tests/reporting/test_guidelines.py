@@ -11,7 +11,7 @@ import ldiv_db
 from ldiv_db.policy.context import Guideline, ReleaseContext
 from ldiv_db.reporting.drawing import TEMPLATES
 from ldiv_db.reporting.evidence import ANSWERED, NOT_APPLICABLE, OPEN, answers
-from ldiv_db.reporting.risks import words_in
+from ldiv_db.reporting.table_text import words_in
 
 FEW = {"queries": 0, "tries": 5, "worlds": 0}
 KEYS = {"clause", "asks", "sections", "context", "needs", "by", "only_if", "otherwise", "never"}
