@@ -129,7 +129,7 @@ def attack_table(
         attacked = AttackedTable(engine, stack, columns, known, counts, required, attributes)
         whose = list(_by_people(attacked, subject, required, attributes))
         every = [attacked, *whose]
-        attacks = list(_attacks(attacked, whose))
+        attacks = list(attacks_on(attacked, whose))
         found, lost = _judged(attacks, {key: one for table in every for key, one in table.lost.items()})
         sets = list(_of_sets(engine, attributes, counts))
         classes = engine.count((whose or [attacked])[0].classes)
@@ -160,10 +160,14 @@ def _by_people(
         yield AttackedTable(engine, table.stack, shown, known, counts, required, attributes)
 
 
-def _attacks(table: AttackedTable, by_people: Sequence[AttackedTable]) -> Iterator[Attack]:
-    """Those on each sensitive attribute, then those on rows: a pair shows who has which quasi-identifiers, no value."""
+def attacks_on(table: AttackedTable, by_people: Sequence[AttackedTable] = ()) -> Iterator[Attack]:
+    """Those on each sensitive attribute, then those on rows: a pair shows who has which quasi-identifiers, no value.
+
+    Of a table that has people in place of rows those alone that are made on people.
+    """
     given, columns, tell = table.known.given, table.columns, (table.known.asked.listener or Listener()).on_stage
-    asked = [kind for kind in ATTACKERS if not kind.key or kind.key in given]
+    of_people = table.first.subject.person is not None
+    asked = [kind for kind in ATTACKERS if (not kind.key or kind.key in given) and kind.on_people >= of_people]
     wanted = [kind for kind in asked if (columns.sensitive if kind.of_values else columns.pair is None)]
     made = [kind(_counted_for(kind, table, by_people)) for kind in wanted]
     for place in range(len(table.targets)):

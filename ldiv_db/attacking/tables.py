@@ -7,16 +7,15 @@ that are made of one value a row are not tried, nor those by the form of a table
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from ldiv_db.attacking.attacks import Attacks
+from ldiv_db.attacking.attacks import Attacks, attacks_on
 from ldiv_db.attacking.base import AttackedTable
 from ldiv_db.attacking.columns import Columns
-from ldiv_db.attacking.disclosure import OF_SETS, Homogeneity, Posterior
-from ldiv_db.attacking.exposure import Journalist, Prosecutor
+from ldiv_db.attacking.disclosure import OF_SETS
 from ldiv_db.attacking.gains import Attack
 from ldiv_db.attacking.question import AttackRequest, Knowledge
 from ldiv_db.auditing.check_tables import PublishedTables, open_published, warn_of_tables, with_requirements
@@ -90,18 +89,7 @@ def _attacks(
         columns = Columns(subject.labels, subject.ids, settings)
         one = {name: found.attributes.get(name, ROWS_ALONE)}
         table = AttackedTable(engine, stack, columns, known, {name: counts}, {name: found.wanted[name]}, one)
-        made = [one.counting_people() for one in (_on_values(table) if name else _on_people(table))]
+        made = [one for one in attacks_on(table) if bool(one.sensitive) is bool(name)]
         classes = engine.count(table.classes)
         engine.drop(*table.made)
         return made, classes
-
-
-def _on_values(table: AttackedTable) -> Iterator[Attack]:
-    for target in table.targets:
-        yield from Homogeneity(table).on(target)
-        yield from Posterior(table).on(target)
-
-
-def _on_people(table: AttackedTable) -> Iterator[Attack]:
-    yield from Prosecutor(table).attacks()
-    yield from Journalist(table).attacks()

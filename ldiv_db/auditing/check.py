@@ -79,11 +79,6 @@ class CheckRequest:
         return self.counts_people and self.individual is None
 
     @property
-    def bounds_rows(self) -> bool:
-        """True if requirements bound what rows tell: those on people alone do not."""
-        return self.by_rows or not self.counts_people
-
-    @property
     def ids(self) -> list[str]:
         """The columns of class ids."""
         return [self.class_column] if self.class_column else []

@@ -111,7 +111,7 @@ def _reached(verdict: Verdict, unit: str) -> str:
         return "-"
     figure = verdict.requirement.reaches
     told = f"{figure}, by rows" if verdict.by_rows else in_unit(figure, unit)
-    return f"{verdict.worst:g} ({told}); {words_on(verdict.requirement)['asked']} asked"
+    return f"{verdict.worst:g} ({told}), {words_on(verdict.requirement)['asked']}"
 
 
 def words_on(requirement: Requirement, unit: str = "rows") -> dict[str, str]:

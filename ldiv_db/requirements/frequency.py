@@ -252,7 +252,7 @@ class FrequencyL(ShareRequirement):
     """Frequency l-diversity: no sensitive value in more than `|G| / l` rows (l-eligibility in TP)."""
 
     name = "frequency"
-    reaches = "rows / rows of the top value"
+    reaches = "rows / top value's rows"
     shares_only = True
     fields = {"l": at_least_one}  # noqa: RUF012
     l: Decimal

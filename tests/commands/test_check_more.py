@@ -57,7 +57,7 @@ def test_a_second_reading_is_told(bed3: Any) -> None:
     ("requirement", "worst", "worst_is", "worst_class", "rows", "margin"),
     [
         ("k:3", 1, "rows", 1, 1, -2), ("distinct:1", 1, "values", 1, 1, 0),
-        ("p_sensitive:p=1,k=3", 1, "values", 1, 1, -2), ("frequency:2", 1, "rows / rows of the top value", 3, 2, -2),
+        ("p_sensitive:p=1,k=3", 1, "values", 1, 1, -2), ("frequency:2", 1, "rows / top value's rows", 3, 2, -2),
         ("alpha_k:alpha=1,k=2", 1, "largest share", 1, 1, -1),
     ],
 )  # fmt: skip

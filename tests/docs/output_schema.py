@@ -125,7 +125,7 @@ PARTS: dict[str, Schema] = {
             "gains": many(obj(of(Gain))),
             "figures": each(ANY),
         },
-        {"shown": many(each(ANY)), "knows": TEXT},
+        {"shown": many(each(ANY)), "knows": TEXT, **dict.fromkeys(("of_people", "at_least"), FLAG)},
     ),
     "channel": obj(of(Channel)),
     "inference": obj(

@@ -65,7 +65,7 @@ def test_two_rows_of_one_of_two_people_are_too_many(con: Any) -> None:
         ldiv_db.run(con, POLICY)
     assert ldiv_db.run(con, {**POLICY, "individual": {"column": "person", "rows": "together"}}).audits[0].holds
     weaker = ldiv_db.run(con, {**POLICY, "require": [{"frequency": 1.5}]})
-    assert weaker.audits[0].holds and "1.5 (rows / rows of the top value, by rows)" in str(weaker)
+    assert weaker.audits[0].holds and "1.5 (rows / top value's rows, by rows)" in str(weaker)
 
 
 @pytest.mark.parametrize("algorithm", ["topdown", "mondrian", "peel", "stratified", "auto", "cuts", "tds"])
