@@ -134,8 +134,8 @@ def attack_table(
         sets = list(_of_sets(engine, attributes, counts))
         classes = engine.count((whose or [attacked])[0].classes)
         engine.drop(*(relation for table in every for relation in table.made))
-    told = people_warning(engine, subject, list(columns.sensitive)) if not columns.counts_people else UNCOUNTED
-    told = None if columns.person else told
+    told = UNCOUNTED if columns.is_open else ""
+    told = told if columns.counts_people else people_warning(engine, subject, list(columns.sensitive))
     kept = warn_of_release(engine, subject, list(columns.sensitive), columns.kept)
     warnings = (*((told,) if told else ()), *sets, *kept)
     return Attacks(attacked.rows, classes, tuple(found), warnings, tuple(lost))

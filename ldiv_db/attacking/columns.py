@@ -118,8 +118,8 @@ def columns_by_policy(engine: Engine, table: Table, policy: Policy, folder: Path
     found = Columns(labels, ids, policy.sensitive, axes, folder, algorithm=policy.algorithm, kept=policy.keep)
     known = {name.lower(): name for name in names}
     person, position = (known.get((name or "").lower()) for name in (policy.released.person, policy.released.position))
-    counted = {"counts_people": policy.counts_people, "by_rows": policy.by_rows}
-    return replace(found, **counted, person=person, position=position if person else None)
+    found = replace(found, counts_people=policy.counts_people, by_rows=policy.by_rows)
+    return replace(found, person=person, position=position if person else None)
 
 
 def _settled(engine: Engine, policy: Policy, folder: Path) -> Policy:

@@ -163,8 +163,8 @@ class AttackRequest:
         counted = CheckRequest(
             found.labels, found.sensitive, [], self.class_column, pair=pair, individual=self.individual
         )
-        named = [("individual", self.individual)]
-        refuse([*missing_columns(engine, published, named, "table"), *problems_of(counted)])
+        lacking = missing_columns(engine, published, [("individual", self.individual)], "table")
+        refuse([*lacking, *problems_of(counted)])
         return replace(found, counts_people=True, person=self.individual)
 
     def opened(self, engine: Engine, policy: Policy | None) -> Knowledge:
@@ -256,7 +256,7 @@ class OwnedRows:
             person = Knowledge(person=whose.column).person_among(columns_of(engine, table))
         except PolicyError:
             return None
-        return person and cls(table, person, whose.rows == "together", policy.output.person)
+        return cls(table, person, whose.rows == "together", policy.output.person) if person else None
 
 
 @dataclass(frozen=True)

@@ -113,6 +113,6 @@ def measure_command(
     folder, read = policy.parent if policy else Path(), read_policy(policy) if policy else None
     opened = resources.open(database, True, wanted | {"policy": policy})
     with opened as connection, ProgressDisplay(quiet, "measuring what was lost") as listener:
-        told = {"listener": listener, "catalog": resources.catalog_name}
-        found = measure(connection, published, read, folder=folder, **wanted, **told)
+        wanted |= {"folder": folder, "listener": listener, "catalog": resources.catalog_name}
+        found = measure(connection, published, read, **wanted)
     show(found.as_dict(), found.text(), json)

@@ -106,8 +106,9 @@ def attempts_on(subject: ReportSubject) -> Attempts:
 
 def _counting(columns: Columns, question: CheckRequest) -> Columns:
     """The columns with those by which the question counts people."""
-    who = {"person": question.individual, "position": question.position, "by_rows": question.by_rows}
-    return replace(columns, **who, counts_people=question.counts_people or question.individual is not None)
+    counts_people = question.counts_people or question.individual is not None
+    columns = replace(columns, counts_people=counts_people, by_rows=question.by_rows)
+    return replace(columns, person=question.individual, position=question.position)
 
 
 def _why_not(kind: type[Attacker], columns: Columns, people: Mapping[str, Table]) -> str | None:

@@ -252,7 +252,7 @@ def scatter(
     parts.append(text(WIDTH - 4, top + _SCATTER_HIGH + 34, shortened(x, WIDTH, SIZE), "soft", "end"))
     parts += [path(_stepped(frontier, across, up), "frontier")] if len(frontier) > 1 else []
     parts += [_point(point, groups, across, up) for point in points]
-    parts += _marks(points, frontier, across, up)
+    parts += _named_points(points, frontier, across, up)
     said = "; ".join(f"{point.label}: {number(point.x)}, {number(point.y)}" for point in points)
     linked = any(point.anchor for point in points)
     return chart(f"{title}: {y} against {x}. {said}.", top + _SCATTER_HIGH + _BELOW, parts, "scatter", has_links=linked)
@@ -300,7 +300,7 @@ def _point(point: Point, groups: Sequence[str], across: Scale, up: Scale) -> Mar
     return shape if point.anchor is None else element("a", shape, href=f"#{point.anchor}", aria_label=tip)
 
 
-def _marks(points: Sequence[Point], frontier: Sequence[Point], across: Scale, up: Scale) -> Iterator[Markup]:
+def _named_points(points: Sequence[Point], frontier: Sequence[Point], across: Scale, up: Scale) -> Iterator[Markup]:
     """What is written beside the points of the frontier, where there is room for it."""
     taken = [(across(p.x) - _RADIUS, up(p.y) - _RADIUS, across(p.x) + _RADIUS, up(p.y) + _RADIUS) for p in points]
     for point in (point for point in frontier if point.mark):

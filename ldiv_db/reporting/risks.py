@@ -217,7 +217,8 @@ def before(engine: Engine, source: Table, policy: Policy, threshold: Decimal, of
     """
     names, is_counted = list(policy.quasi_identifiers), policy.weight is not None
     whose = policy.individual if of_people and policy.counts_people else None
-    read = Subject(source, names, person=whose and whose.column, position=whose and whose.order)
+    told = (whose.column, whose.order) if whose else (None, None)
+    read = Subject(source, names, person=told[0], position=told[1])
     return {
         "uniqueness": None if is_counted else uniqueness_of(engine, source, names),
         "risk_before": None if is_counted else _risk_before(engine, read, threshold),
@@ -245,8 +246,8 @@ def _risk_before_of_population(subject: ReportSubject, source: Table, policy: Po
     axes = columns_by_policy(engine, subject.table, policy, asked.folder).quasi_identifiers
     shared = {axis.name for axis in known_axes(axes, columns_of(engine, population), "population")}
     axes = [axis for axis in axes if axis.name in shared]
-    counts_people = subject.question.individual is not None and policy.individual is not None
-    whose = Knowledge(person=policy.individual.column if counts_people else None)
+    individual = policy.individual if subject.question.individual else None
+    whose = Knowledge(person=individual.column if individual else None)
     with engine.scope():
         both = {}
         for name, people in (("sample", source), ("population", population)):

@@ -116,6 +116,15 @@ def test_a_screen(browser, page, width, dark):
     assert tab.value("matchMedia('(prefers-color-scheme: dark)').matches") is dark
 
 
+@pytest.mark.parametrize(("width", "height"), [(1280, 900), (390, 844)])
+def test_the_verdict_is_on_the_first_screen(browser, page, width, height):
+    tab = browser.tab()
+    tab.open(page, width)
+    facts = "[...document.querySelectorAll('header .facts dd')]"
+    assert tab.value(f"{facts}.length") == 4
+    assert tab.value(f"Math.max(...{facts}.map(one => one.getBoundingClientRect().bottom))") <= height
+
+
 def test_what_is_looked_for_is_found(browser, tmp_path):
     """The tests above can fail: a page that asks, shouts, overlaps and cannot be read."""
     path = tmp_path / "bad.html"

@@ -282,3 +282,10 @@ def test_the_benchmark_meets_the_papers_table(bench, monkeypatch):
     (found,) = bench("decomposition", "--json").json["results"]
     assert found["as_paper"] is True and found["groups"] == 14
     assert found["residual"] == [22272, 2485, 2053, 1265, 1060, 929]
+
+
+def test_runs_says_that_there_are_releases(census):
+    assert census.call("run", census.database, census.policy).code == 0
+    told = census.call("runs", census.database)
+    assert told.code == 0 and "1 release of a series: `ldiv release list" in told.out and "no runs" not in told.out
+    assert census.call("runs", census.database, "--json").json["releases"] == 1

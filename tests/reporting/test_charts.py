@@ -173,6 +173,12 @@ def test_points_stand_where_they_should_and_lead_somewhere():
     assert len(of(root, "path")) == 1
 
 
+def test_points_of_the_frontier_are_named_where_there_is_room():
+    points = [Point(0, 1, "a", mark="l 2"), Point(0.01, 0.99, "b", mark="l 3"), Point(1, 0, "c", mark="l 4")]
+    root = drawn(scatter("t", [*points, Point(2, 2, "d", mark="k 9")], "x", "y", points))
+    assert [one.text for one in of(root, "text") if one.text[0] in "lk"] == ["l 2", "l 4"]
+
+
 def test_many_groups_have_different_looks():
     root = drawn(scatter("t", [Point(i, i, str(i), f"g{i}") for i in range(12)], "x", "y"))
     legend = [one for one in root.iter() if (one.get("class") or "").startswith("point")][:12]

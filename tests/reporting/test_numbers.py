@@ -7,6 +7,7 @@ import hashlib
 import itertools
 import json
 import re
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
@@ -16,7 +17,12 @@ from hospitals import HOSTILE, SEED, fill_hospital, hospital_policy, quoted
 
 import ldiv_db
 from ldiv_db.database.documents import POLICY_BYTES, parse_document, read_text
+from ldiv_db.reporting.table_text import words_in, words_on
 from ldiv_db.reporting.verification import verify_report
+from ldiv_db.requirements import ROWS_ALONE
+from ldiv_db.requirements.base import REQUIREMENTS
+from ldiv_db.requirements.diversity import KAnonymity
+from ldiv_db.requirements.risk import LargestRisk
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PACKAGE = Path(ldiv_db.__file__).parent
@@ -300,3 +306,38 @@ def test_no_seed_no_value_and_no_address_is_in_it(hospital, document, tmp_path):
     for text in (json.dumps(document), json.dumps(attached.document), attached.html()):
         assert str(SEED) not in text and "other.duckdb" not in text
         assert "zz" not in text
+
+
+# -- a series, and words -----------------------------------------------------------------------------------
+
+
+def test_a_release_of_a_series_is_known(con):
+    con.execute("CREATE TABLE people AS SELECT i AS id, i // 3 AS age, 'd' || i % 3 AS disease FROM range(30) t(i)")
+    policy = {"source": "people", "target": "out", "key": "id", "quasi_identifiers": {"age": {"numeric": True}},
+              "sensitive": ["disease"], "require": [{"frequency": 3}], "algorithm": "topdown"}  # fmt: skip
+    ldiv_db.run(con, policy)
+    con.execute("DELETE FROM people WHERE id < 2")
+    con.execute("INSERT INTO people SELECT 100 + i, 5, 'd' || i % 3 FROM range(6) t(i)")
+    released = ldiv_db.run(con, policy)
+    found = ldiv_db.report(con, "out", policy, queries=0, tries=1, worlds=0)
+    said, text = found.document["statement"], found.html()
+    rows = con.execute("SELECT count(*) FROM out").fetchone()[0]
+    assert (rows, said["rows"], said["run"]["rows_published"], released.figures["rows_of_table"]) == (36,) * 4
+    assert said["run"]["run_id"] == released.figures["run_id"] and found.document["algorithm"]["name"] == "topdown"
+    assert [one["rows"] for one in found.document["earlier"]["releases"]] == [30, 36]
+    assert "How the table was made is not known" not in text and "no bound of this report covers" not in text
+    assert "at most 1/3 is allowed" in text and "release of a series" in text
+    assert ldiv_db.report(con, said["run"]["run_id"], policy, queries=0, tries=1, worlds=0).html() == text
+    once = {"key": None, "identifiers": ["id"], "target": "once", "over_time": "independent", "require": [{"k": 3}]}
+    ldiv_db.run(con, policy | once)
+    again = ldiv_db.report(con, "out", policy, queries=0, tries=1, worlds=0).html()
+    assert "no bound of this report covers" in again
+
+
+def test_every_requirement_has_words():
+    written = words_in("requirements.yml")
+    assert set(REQUIREMENTS) <= set(written)
+    assert words_on(KAnonymity(3))["means"].startswith("Every class has at least 3 rows")
+    assert words_on(KAnonymity(3), "people")["margin_unit"] == "people"
+    risk = LargestRisk.build({"average": Decimal("0.1")}, ROWS_ALONE, False)
+    assert "right about at most 0.1 of the rows" in words_on(risk)["means"]
