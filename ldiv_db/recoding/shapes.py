@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
+from math import prod
+from typing import NamedTuple
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Identifier, NamedAfter, Relation
@@ -20,17 +22,28 @@ from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
 from ldiv_db.recoding.stacked import Stack
 from ldiv_db.recoding.units import POSITION, Level, Units, units_of
 
-#: What is left of a shape: how many rows, what it is then, and the number of the caps that leave it.
-Option = tuple[int, int, int]
 #: What the people of a level publish, and of which shapes they are.
 LevelKey = tuple[int, tuple[int, ...]]
-#: A level of fewer people than one in so many, or than so many classes have, is joined with another: its classes would
-#: be wide.
-ONE_IN, CLASSES = 50, 5
-#: How many rows of a table people keep at most, where too few have more; and the most of all that is looked at.
-_CAPS, _MOST_CAPS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64), 600
+#: How many rows of a table people keep at most, where too few have more: all numbers, or some of them where there would
+#: be more combinations than are looked at.
+_CAPS, _MOST_CAPS = (range(65), (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)), 600
+#: A row loses as much as its quasi-identifiers weigh, in these units; as one does where its table has none.
+ROW_UNIT = 10**6
 #: (position, member) of the rows of each level's people; those that stand together have one position.
 Places = Mapping[int, Sequence[tuple[int, int]]]
+
+
+class Option(NamedTuple):
+    """What is left of a shape: how many rows, what it is then, the caps that leave it, and what its rows could lose."""
+
+    rows: int
+    kept: int
+    cap: int
+    weight: int
+
+
+#: What the people of each shape publish.
+Chosen = Mapping[int, Option]
 
 
 @dataclass(frozen=True)
@@ -47,8 +60,8 @@ class Need:
 class Shapes:
     """The rows of people in their places (`placed`), the shape of each person, and what people may keep of theirs.
 
-    `people` counts those of each shape, `options` are what is left of it, most rows first, as (rows, kept, cap);
-    `caps` are rows of turns, by number. `kept` shapes have one number whatever they are left of.
+    `people` counts those of each shape, `options` are what is left of it with labels, most rows first; `caps` are rows
+    of turns, by number. `kept` shapes have one number whatever they are left of.
     """
 
     placed: Relation
@@ -62,22 +75,35 @@ class Shapes:
 
     def rows_of(self, kept: int) -> int:
         """How many rows people have who are left with that."""
-        return next(rows for options in self.options.values() for rows, left, _ in options if left == kept)
+        return next(one.rows for options in self.options.values() for one in options if one.kept == kept)
+
+    def count(self, chosen: Chosen) -> int:
+        """How many rows all people publish."""
+        return sum(self.people[shape] * option.rows for shape, option in chosen.items())
+
+    def weight(self, chosen: Chosen) -> int:
+        """What these rows would lose if they were left out."""
+        return sum(self.people[shape] * option.weight for shape, option in chosen.items())
+
+    def cap_of(self, shape: int, kept: int) -> Sequence[int]:
+        """How many rows of each member people of a shape keep at most who are left with that."""
+        return self.caps[next(one.cap for one in self.options[shape] if one.kept == kept)]
 
     def without(self, kept: Collection[int]) -> Shapes:
         """The same where no people publish one of these."""
         return replace(self, banned=self.banned | set(kept))
 
 
-def shapes_of(engine: Engine, stack: Stack, secret: str) -> Shapes:
-    """The shapes of all people."""
+def shapes_of(engine: Engine, stack: Stack, secret: str, most: int | None = None) -> Shapes:
+    """The shapes of all people, who publish `most` rows of a table at most."""
     needs = [Need(member.number) for member in stack.members]
     with engine.scope() as scope:
         placed = scope.keep(_placed(engine, stack, needs, secret))
         of_people = scope.keep(engine.materialise("shapes", "recoding/tables/list_shapes", placed=placed))
         people = dict(engine.tally(of_people, "shape_no"))
         firsts = engine.group("firsts", of_people, "shape_no", person=("min", "person"))
-        caps = _caps([int(engine.most(placed, need.column.name) or 0) for need in needs])
+        turns = [int(engine.most(placed, need.column.name) or 0) for need in needs]
+        caps = _caps([min(turn, most or turn) for turn in turns])
         columns = dict.fromkeys(["cap_no", *(n.column.name for n in needs), *(n.before.name for n in needs)], "BIGINT")
         lower = [{b: a for a, b in pairwise([-1, *sorted(set(own))])} for own in zip(*caps, strict=True)]
         listed = engine.load(
@@ -85,11 +111,11 @@ def shapes_of(engine: Engine, stack: Stack, secret: str) -> Shapes:
             columns,
             [(n, *cap, *(of[own] for of, own in zip(lower, cap, strict=True))) for n, cap in enumerate(caps)],
         )
-        params = {"placed": placed, "firsts": firsts, "caps": listed, "needs": needs}
+        params = {"placed": placed, "firsts": firsts, "caps": listed, "needs": needs, "members": _weights(stack)}
         lesser = engine.materialise("lesser", "recoding/tables/list_lesser_shapes", **params)
         options: dict[int, list[Option]] = {shape: [] for shape in people}
-        for shape, rows, kept, cap in engine.columns(lesser, "shape_no", "rows", "kept_no", "cap_no"):
-            options[shape].append((rows, kept, cap))
+        for shape, *option in engine.columns(lesser, "shape_no", *Option._fields):
+            options[shape].append(Option(*option))
     return Shapes(placed, of_people, needs, caps, people, {s: sorted(o, reverse=True) for s, o in options.items()})
 
 
@@ -106,36 +132,36 @@ def _placed(engine: Engine, stack: Stack, needs: Sequence[Need], secret: str) ->
     return placed
 
 
+def _weights(stack: Stack) -> list[dict[str, int]]:
+    """What a row of each member loses if it is left out, and whether it has labels."""
+    lost = Counter[int]()
+    for axis in stack.encoded.axes:
+        lost[stack.owners[axis.code].number] += round(axis.weight * ROW_UNIT)
+    labelled = {owner.number for axis in stack.encoded.axes if (owner := stack.owners[axis.code])}
+    return [
+        {"number": one.number, "weight": lost[one.number] or ROW_UNIT, "labels": int(one.number in labelled)}
+        for one in stack.members
+    ]
+
+
 def _caps(most: Sequence[int]) -> list[tuple[int, ...]]:
     """How many rows of each member may be kept: all combinations, of few numbers where there would be too many."""
-    steps: Sequence[int] = _CAPS
-    while True:
+    for steps in (_CAPS[0], *(_CAPS[1][:length] for length in range(len(_CAPS[1]), 1, -1))):
         caps = [sorted({*(step for step in steps if step < n), n}) if n > 1 else [n] for n in most]
-        found = list(product(*caps))
-        if len(found) <= _MOST_CAPS or len(steps) <= 2:
-            return found
-        steps = steps[:-1]
+        if prod(map(len, caps)) <= _MOST_CAPS:
+            break
+    return list(product(*caps))
 
 
-def settled(shapes: Shapes, fewest: int) -> dict[int, tuple[int, int]] | None:
-    """What the people of each shape publish, (kept, cap), so that enough publish the same; None if none can be.
+def settled(shapes: Shapes, least: int) -> dict[int, Option] | None:
+    """What the people of each shape publish so that at least so many publish the same; None if they cannot.
 
-    Enough are several times the `fewest` that a class has, where there are so many people. Shapes that enough have stay
-    as they are. Others keep as many rows as they can and have others do as well.
+    Shapes that enough have stay as they are. Others keep as many rows as they can and have others do as well.
     """
-    people = sum(shapes.people.values())
-    for least in dict.fromkeys((max(people // ONE_IN, CLASSES * fewest), fewest)):
-        if found := _settled(shapes, least):
-            return found
-    return None
-
-
-def _settled(shapes: Shapes, least: int) -> dict[int, tuple[int, int]] | None:
-    """As `settled`, at least so many people each."""
     banned, forced = set(shapes.banned), dict[int, int]()
     while True:
         allowed = {
-            shape: [o for o in options if o[1] not in banned and forced.get(shape, o[1]) == o[1]]
+            shape: [o for o in options if o.kept not in banned and forced.get(shape, o.kept) == o.kept]
             for shape, options in shapes.options.items()
         }
         choice = _Choice(shapes.people, allowed, least)
@@ -145,7 +171,7 @@ def _settled(shapes: Shapes, least: int) -> dict[int, tuple[int, int]] | None:
             continue
         left = [shape for shape, found in choice.chosen.items() if found is None]
         if not left:
-            return {shape: (found[1], found[2]) for shape, found in choice.chosen.items() if found}
+            return {shape: found for shape, found in choice.chosen.items() if found}
         down = choice.come_down(left)
         if not down:
             return None
@@ -165,7 +191,7 @@ class _Choice:
         self._backing, self._gain = Counter[int](), Counter[int]()
         self._having: dict[int, list[int]] = {}
         for shape, own in options.items():
-            for rows, kept, _ in own:
+            for rows, kept, *_ in own:
                 self._backing[kept] += people[shape]
                 self._gain[kept] += people[shape] * rows
                 self._having.setdefault(kept, []).append(shape)
@@ -190,7 +216,7 @@ class _Choice:
 
     def come_down(self, left: Collection[int]) -> dict[int, int]:
         """What enough people publish with those of whom nothing is chosen: others who lose the fewest rows by that."""
-        asked = {kept: rows for shape in left for rows, kept, _ in self._options[shape]}
+        asked = {kept: rows for shape in left for rows, kept, *_ in self._options[shape]}
         for kept, rows in sorted(asked.items(), key=lambda one: (-one[1], one[0])):
 
             def lost(shape: int, rows_kept: int = rows) -> tuple[int, int]:
@@ -218,7 +244,7 @@ class _Choice:
     def _keep(self, shape: int, before: int, after: int) -> None:
         """Count who would keep more rows by each level, once the people of a shape keep so many more."""
         people = self._people[shape]
-        for rows, kept, _ in self._options[shape]:  # most rows first
+        for rows, kept, *_ in self._options[shape]:  # most rows first
             if rows <= before:
                 break
             if rows <= after:
@@ -226,43 +252,37 @@ class _Choice:
             self._gain[kept] -= people * (min(rows, after) - before)
 
 
-def levels_of(chosen: Mapping[int, tuple[int, int]]) -> list[LevelKey]:
-    """What people publish, with their shapes, in the order of levels."""
-    found: dict[int, list[int]] = {}
-    for shape, (kept, _) in sorted(chosen.items()):
-        found.setdefault(kept, []).append(shape)
-    return [(kept, tuple(found[kept])) for kept in sorted(found)]
+def levels_of(chosen: Chosen) -> list[LevelKey]:
+    """What people publish, with their shapes: most rows first."""
+    found: dict[tuple[int, int], list[int]] = {}
+    for shape, option in sorted(chosen.items()):
+        found.setdefault((-option.rows, option.kept), []).append(shape)
+    return [(kept, tuple(found[rows, kept])) for rows, kept in sorted(found)]
+
+
+def levels_made(
+    engine: Engine, stack: Stack, shapes: Shapes, keys: Sequence[LevelKey], bagged: bool = False
+) -> list[Level]:
+    """The people of each of these levels as units, whose codes are those of bags if they are `bagged`."""
+    with engine.scope() as scope:
+        published, places = published_rows(engine, stack, shapes, keys)
+        levels = [_level(engine, stack, published, level, sorted(places[level]), bagged) for level in range(len(keys))]
+        for relation in (relation for level in levels for relation in level.tables):
+            scope.keep(relation)
+    return levels
 
 
 def shaped_units(
-    engine: Engine,
-    stack: Stack,
-    shapes: Shapes,
-    chosen: Mapping[int, tuple[int, int]],
-    made: dict[LevelKey, Level],
+    engine: Engine, stack: Stack, shapes: Shapes, keys: Sequence[LevelKey], levels: Sequence[Level]
 ) -> Units:
-    """The units of people who publish what is chosen for their shapes, each level with those of one.
-
-    Levels that were `made` before are taken as they are, and others are added.
-    """
+    """The units of all people, each of whom is in one of these levels."""
     with engine.scope() as scope:
-        published, places = published_rows(engine, stack, shapes, chosen)
+        published, _ = published_rows(engine, stack, shapes, keys)
         of_rows = ("row_id", ("p1", "unit_id"), POSITION.name, "own_id", "member", "turn")
         members = scope.keep(engine.select("members", published, *of_rows))
-        for key in (key for key in levels_of(chosen) if key not in made):
-            made[key] = _level(engine, stack, published, key[0], sorted(places[key[0]]))
-            for relation in made[key].tables:
-                scope.keep(relation)
-        levels = [made[key] for key in levels_of(chosen)]
-        left_out = stack.encoded.row_count - engine.count(published)
     largest = max(levels, key=lambda level: level.encoded.row_count)
+    left_out = stack.encoded.row_count - engine.count(members)
     return Units(stack.encoded, largest.encoded, members, True, tuple(levels), left_out)
-
-
-def without_labels(stack: Stack, places: Places) -> set[int]:
-    """The levels whose people have no row in a table with quasi-identifiers."""
-    labelled = {stack.owners[axis.code].number for axis in stack.encoded.axes}
-    return {level for level, own in places.items() if labelled.isdisjoint(member for _, member in own)}
 
 
 def whole_levels(
@@ -285,20 +305,19 @@ def whole_levels(
         yield units.encoded, engine.select("levels", pairs, "row_id", "level", distinct=True)
 
 
-def published_rows(
-    engine: Engine, stack: Stack, shapes: Shapes, chosen: Mapping[int, tuple[int, int]]
-) -> tuple[Relation, Places]:
-    """The rows that people publish, with their levels and positions, and (position, member) of those of each level."""
+def published_rows(engine: Engine, stack: Stack, shapes: Shapes, keys: Sequence[LevelKey]) -> tuple[Relation, Places]:
+    """The rows that people publish in each level, by its place among these, and (position, member) of those of each.
+
+    Whoever is in several levels has rows in all of them.
+    """
     columns = {"shape_no": "BIGINT", "level": "BIGINT"} | {n.column.name: "BIGINT" for n in shapes.needs}
-    listed = [(shape, kept, *shapes.caps[cap]) for shape, (kept, cap) in chosen.items()]
+    listed = [(s, level, *shapes.cap_of(s, kept)) for level, (kept, own) in enumerate(keys) for s in own]
     known = {"chosen": engine.load("chosen", columns, listed), "shapes": shapes.of_people, "position": POSITION}
     params = {"placed": shapes.placed, "needs": shapes.needs, **known}
     kept = engine.materialise("kept", "recoding/tables/keep_rows", **params)
     codes = [*stack.encoded.codes, *(axis.code.name for axis in stack.encoded.sensitive), "own_id"]
     published = engine.join("published", kept, stack.encoded.rows, "row_id", right_columns=codes)
-    people, places = Counter[int](), dict[int, list[tuple[int, int]]]()
-    for shape, (level, _) in chosen.items():
-        people[level] += shapes.people[shape]
+    people, places = [sum(shapes.people[shape] for shape in own) for _, own in keys], dict[int, list[tuple[int, int]]]()
     for level, position, member, rows in engine.tally(published, "level", POSITION.name, "member"):
         places.setdefault(level, []).extend([(position, member)] * (rows // people[level]))
     return published, places
@@ -310,7 +329,9 @@ def _sensitive(stack: Stack, members: Collection[int]) -> tuple[SensitiveAxis, .
     return tuple(a for a in every if (own := stack.own(a)) and own.number in members) or every[-1:]
 
 
-def _level(engine: Engine, stack: Stack, published: Relation, level: int, places: Sequence[tuple[int, int]]) -> Level:
+def _level(
+    engine: Engine, stack: Stack, published: Relation, level: int, places: Sequence[tuple[int, int]], bagged: bool
+) -> Level:
     """The people of a level, who have a row of each member in its positions (position, member)."""
     rows = engine.select("level", published, where=[Where("level", level)])
     positions = {
@@ -320,7 +341,21 @@ def _level(engine: Engine, stack: Stack, published: Relation, level: int, places
     whole = stack.encoded
     axes = tuple(axis for axis in whole.axes if positions[axis.code])
     sensitive = _sensitive(stack, {member for _, member in places})
-    units = units_of(engine, replace(whole, rows=rows, axes=axes, sensitive=sensitive), True, positions)
+    units = units_of(engine, replace(whole, rows=rows, axes=axes, sensitive=sensitive), True, positions, bagged)
     both = {"left_columns": [("unit_id", "row_id")], "right_columns": [("p1", "whole_id")]}
     pairs = engine.join("pairs", units.members, rows, "row_id", **both)
     return Level(len(places), units.encoded, engine.select("numbers", pairs, "row_id", "whole_id", distinct=True))
+
+
+def compared(own: Encoded, whole: Encoded) -> Encoded:
+    """The people of a level, whose classes are compared with all people."""
+    pairs = zip(own.sensitive, whole.sensitive, strict=False)  # what follows is of positions
+    found = [_compared(one, among) for one, among in pairs]
+    return replace(own, sensitive=(*found, *own.sensitive[len(found) :]))
+
+
+def _compared(own: SensitiveAxis, whole: SensitiveAxis) -> SensitiveAxis:
+    if own.bags is None or whole.bags is None:
+        return replace(own, whole=whole.reference)
+    scale = own.bags.scale if whole.bags.scale else 0
+    return replace(own, bags=replace(own.bags, scale=scale, whole=whole.bags.whole, shares=whole.bags.shares))

@@ -9,10 +9,13 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.tables import named_in
 from ldiv_db.recoding.encoded import Axis, Encoded, SensitiveAxis
+from ldiv_db.recoding.units import PERSON_NO
 from ldiv_db.requirements import ROWS_ALONE, Distribution
 
 #: The columns of a person in the rows of all tables, and of what all rows have alike.
 PERSON, ALIKE = Identifier("p1"), Identifier("s0")
+#: The column of encoded rows by which those of a person are put into their order.
+ORDER = Identifier("o1")
 
 
 @dataclass(frozen=True)
@@ -87,3 +90,17 @@ def stacked(engine: Engine, members: Sequence[Member]) -> Stack:
     whose = SensitiveAxis(Identifier("person"), PERSON, people, known)
     count = engine.count(rows)
     return Stack(members, Encoded(rows, tuple(axes), (*sensitive, alike), (), count, 0, whose), owners)
+
+
+def stack_of_one(engine: Engine, rows: Encoded) -> Stack:
+    """The rows of one table whose people have numbers; its columns are called as they are."""
+    assert rows.individual is not None  # noqa: S101 - people have numbers
+    member, codes = (
+        Member(1, "", rows, PERSON_NO, None, None, 0, ORDER, 0),
+        [a.code for a in (*rows.axes, *rows.sensitive)],
+    )
+    listed = [{"member": member, "codes": {code: code for code in codes}}]
+    stacked_rows = engine.materialise("stacked", "recoding/tables/stack_rows", members=listed, codes=codes)
+    whose = replace(rows.individual, code=PERSON)
+    known = {"rows": stacked_rows, "kept": (), "rows_in": rows.row_count, "left_out": 0}
+    return Stack([member], replace(rows, individual=whose, cells=None, **known), dict.fromkeys(codes, member))

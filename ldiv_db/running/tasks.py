@@ -1,28 +1,29 @@
 """The task of a run: its rows, or the people who have them, and what is required of their classes.
 
-Where people publish their rows aligned, how many each of them does follows from what is required: those of a level that
-cannot meet it, or lose more by all of their rows, publish a row fewer, from the highest level down to the second.
+Where people publish their rows aligned they are planned as those of several tables are, of which there is one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 from ldiv_db.algorithms.base import Algorithm, Task
 from ldiv_db.auditing.refusals import refuse_people
 from ldiv_db.database.context import Listener
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import InfeasibleError
+from ldiv_db.database.names import Identifier
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing.fingerprints import key_of_release
-from ldiv_db.recoding.encoded import Encoded
-from ldiv_db.recoding.sequences import Lengths, aligned_units, first_lengths, lowered
-from ldiv_db.recoding.units import Units, asking_each, units_of, with_pseudonyms
+from ldiv_db.recoding.encoded import Encoded, Renamed
+from ldiv_db.recoding.shapes import shapes_of
+from ldiv_db.recoding.stacked import stack_of_one
+from ldiv_db.recoding.units import POSITION, Units, asking_each, units_of, with_pseudonyms
 from ldiv_db.requirements.values import Named
 from ldiv_db.running.estimate import expected
 from ldiv_db.running.run_spec import resolve_requirements
-from ldiv_db.solving.levels import joins, with_enough
+from ldiv_db.solving.level_search import LevelSearch
 
 
 def task_of(
@@ -39,29 +40,23 @@ def task_of(
         units = units_of(engine, encoded, source.together) if source.counts_people else None
         return _task(engine, listener, resolved, encoded, units)
     encoded = asking_each(encoded, resolved.required.specs)
-    lengths, compares = (
-        _lengths(resolved, encoded),
-        any(spec.kind.compares_with_table for spec in resolved.required.specs),
-    )
-    aligned = partial(aligned_units, engine, encoded, secret=secret, position=released.position, compares=compares)
-    losses: dict[tuple[int, int], float | None] = {}
-    for rows in range(max(lengths.values()), 1, -1):
-        if rows in lengths.values():
-            with engine.scope():
-                units = aligned(lengths, only=(rows, rows - 1))
-                task, _ = _task(engine, listener, resolved, encoded, units)
-                if joins(algorithm.chosen(task)[0], task, source.rows_at_most is None, losses):
-                    lengths = lowered(lengths, rows)
-    return _task(engine, listener, resolved, encoded, aligned(lengths))
-
-
-def _lengths(resolved: Resolved, encoded: Encoded) -> Lengths:
-    """How many rows people publish by counts of people alone, where what is required does not wait for their values."""
-    lengths, people = first_lengths(encoded, resolved.source.rows_at_most)
-    if any(spec.is_auto for spec in resolved.required.specs):
-        return lengths
-    wanted = [found for own in resolved.required.resolved().values() for found in own]
-    return with_enough(lengths, people, wanted)
+    task, absent = _task(engine, listener, resolved, encoded, units_of(engine, encoded, together=True))
+    stack = stack_of_one(engine, encoded)
+    shapes = shapes_of(engine, stack, secret, source.rows_at_most)
+    search = LevelSearch(task, algorithm, stack, by_loss=source.rows_at_most is None)
+    try:
+        found, _, _ = search.found(shapes)
+    except InfeasibleError:  # told, with what would mend it, where the levels are checked
+        fewest = {shape: options[-1] for shape, options in shapes.options.items()}
+        found, _, _ = search.planned(shapes, search.failed or fewest)
+    units = found.units
+    assert units is not None and task.units is not None  # noqa: S101 - people are planned
+    numbers = {"right_columns": [POSITION.name]}
+    rows = engine.join("rows", encoded.rows, units.members, "row_id", **numbers)
+    kept = (*encoded.kept, Renamed(Identifier(released.position), POSITION))
+    whole = replace(task.units.encoded, spans=True)  # whoever publishes several rows has several labels
+    known = replace(units, rows=replace(encoded, rows=rows, kept=kept), encoded=whole)
+    return replace(task, units=known, made=found.made), absent
 
 
 def _task(

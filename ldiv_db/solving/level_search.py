@@ -1,101 +1,335 @@
-"""Which levels the people of several tables form: of those who publish equally many rows in each, enough to be good."""
+"""Which levels people form: of those who publish equally many rows in each table, enough to be good, by what is lost.
+
+A row that is left out loses all of its cells. Where fewer rows are published there are more people to a level, so that
+the others lose less: what that is worth is measured on quick classes. The search begins with the levels that lose the
+fewest rows and that can meet the policy. As long as that loses less, the people of a level come down to others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from ldiv_db.algorithms.base import Algorithm, Task
+from ldiv_db.algorithms.base import Algorithm, Plan, Task
+from ldiv_db.algorithms.local.class_checker import LocalAlgorithm
+from ldiv_db.algorithms.local.mondrian import Mondrian
+from ldiv_db.algorithms.local.topdown import TopDown
 from ldiv_db.database.errors import InfeasibleError, count_phrase, rows_phrase
+from ldiv_db.database.names import Relation
+from ldiv_db.policy.document import PART_ROWS
+from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.shapes import (
+    ROW_UNIT,
+    Chosen,
     LevelKey,
+    Option,
     Shapes,
+    compared,
+    levels_made,
     levels_of,
     published_rows,
     settled,
     shaped_units,
     whole_levels,
-    without_labels,
 )
 from ldiv_db.recoding.stacked import Stack
-from ldiv_db.recoding.units import Level
-from ldiv_db.solving.levels import level_tasks, unmet
+from ldiv_db.recoding.units import Level, units_of
+from ldiv_db.solving.auto import Chooser
+from ldiv_db.solving.improve import mean_loss
+from ldiv_db.solving.levels import left_to_suppress, task_of_level, unmet
+from ldiv_db.solving.solve import made_together
 
 #: Why there is no class of people without labels.
 _BARE = "some people have no row in a table with quasi-identifiers"
-#: What the people of each shape publish: (kept, cap).
-Chosen = Mapping[int, tuple[int, int]]
+#: A level of fewer people than one in so many, or than so many classes have, may well be too wide.
+ONE_IN, CLASSES = 50, 5
+#: The most levels that a search begins with where fewer are to be had, that come down at once, and that do in all; and
+#: those that are looked at with the first ones, in the same statements.
+MANY, AT_ONCE, IN_ALL, FIRST = 24, 8, 48, 4
+#: People come down only if that may pay: those who join others lose about as much as before, or so much less.
+HOPE = 0.5
+#: The most rows of people whose classes are made by `topdown` to see what they lose, if it may make them in the end.
+FEW = 5_000
+#: What is left of that loss, about, once classes have been through the passes of `auto`.
+PASSES = 0.9
 
 
 @dataclass
 class LevelSearch:
-    """The search for levels that can all meet what is `asked`; what is found of a level is kept for later rounds."""
+    """The search for levels that can all meet what is `asked`; what is found of a level is kept for later rounds.
+
+    Without `by_loss` people come down only if they cannot meet the policy.
+    """
 
     asked: Task
     algorithm: Algorithm
     stack: Stack
+    by_loss: bool = True
     #: The units of levels, why levels cannot meet the policy (empty if they can), and levels that do as one class.
     made: dict[LevelKey, Level] = field(default_factory=dict)
     why: dict[LevelKey, str] = field(default_factory=dict)
     good: set[LevelKey] = field(default_factory=set)
+    #: What the people of a level lose of all the rows that they publish, and the classes by which that was measured.
+    lost: dict[LevelKey, float] = field(default_factory=dict)
+    plans: dict[tuple[str, Relation], Plan] = field(default_factory=dict)
+    #: The last levels that cannot meet the policy; all people whom classes are compared with.
+    failed: Chosen = field(default_factory=dict)
+    whole: Encoded | None = None
 
     def found(self, shapes: Shapes) -> tuple[Task, Algorithm, str]:
-        """The task of the people, its algorithm and why it was chosen; raises InfeasibleError if there are no levels.
-
-        Levels that cannot meet the policy are given up, all at once unless nothing would be left: their people publish
-        what others do.
-        """
-        fewest, failed = max([1, *(one.least_rows for one in self.asked.requirements)]), dict[int, tuple[int, int]]()
+        """The task of people, its algorithm and why it was chosen; raises InfeasibleError if there are no levels."""
         with self.asked.engine.scope() as scope:
-            chosen = settled(shapes, fewest)
-            while chosen:
-                poor = self._unmet(shapes, chosen)
-                if not poor:
-                    task, algorithm, told = self._planned(shapes, chosen)
-                    poor = {key[0] for key in levels_of(chosen) if self.why[key]}
-                    if task.units and not poor:
-                        for relation in (task.units.members, *(r for level in task.units.levels for r in level.tables)):
-                            scope.keep(relation)
-                        return task, algorithm, told
-                most = max(poor, key=lambda kept: (shapes.rows_of(kept), kept))
-                failed = {shape: found for shape, found in chosen.items() if found[0] == most}
-                fewer = settled(shapes.without(poor), fewest)
-                shapes = shapes.without(poor if fewer else {most})
-                chosen = fewer or settled(shapes, fewest)
-            why = f"no {fewest:,} people can publish as many rows in each table as others"
-            if failed:
-                if any(key not in self.why for key in levels_of(failed)):
-                    self._planned(shapes, failed)
-                why = next((self.why[key] for key in levels_of(failed) if self.why[key]), why)
-        raise InfeasibleError(f"{why}: ask for less, or leave out the rows of those who have few in a query")
+            chosen = self._best(shapes) if all(shapes.options.values()) else None
+            if chosen is None:
+                way_out = "ask for less, or leave out the rows of those who have few in a query"
+                raise InfeasibleError(f"{self._why_not(shapes)}: {way_out}")
+            task, algorithm, told = self.planned(shapes, chosen)
+            for relation in _relations(task):
+                scope.keep(relation)
+        return task, algorithm, told
+
+    @property
+    def _chooses(self) -> bool:
+        return isinstance(self.algorithm, Chooser)
+
+    @property
+    def _fewest(self) -> int:
+        return max([1, *(one.least_rows for one in self.asked.requirements)])
+
+    def _best(self, shapes: Shapes) -> Chosen | None:
+        """What people publish so that all levels can meet the policy, and that loses least of what is tried."""
+        best, least_lost, people = None, math.inf, sum(shapes.people.values())
+        starts = sorted({self._fewest, CLASSES * self._fewest, max(people // ONE_IN, CLASSES * self._fewest)})
+        for least in starts:
+            chosen = settled(shapes, least)
+            if chosen is None or (least < starts[-1] and len(levels_of(chosen)) > MANY):
+                continue
+            if best and (not self.by_loss or self._left_out(shapes, chosen) >= least_lost):
+                continue
+            able, within = self._able(shapes, chosen, least)
+            if able is None:
+                continue
+            lost = math.inf
+            if self.by_loss and self._measures(within, able):
+                able, lost = self._improved(within, able)
+            if best is None or lost < least_lost:
+                best, least_lost = able, lost
+        return best
+
+    # -- what can be met ---------------------------------------------------------------------------------
+
+    def _able(self, shapes: Shapes, chosen: Chosen | None, least: int) -> tuple[Chosen | None, Shapes]:
+        """Levels that can meet the policy, and what may be published then; None if nothing can.
+
+        The level of the most rows that cannot meet it is given up, as those below may with its people. All are where
+        there are many, unless nothing would be left.
+        """
+        while chosen:
+            many = len(levels_of(chosen)) > MANY
+            poor = (self._unmet(shapes, chosen) if many else set()) or self._poor(shapes, chosen)
+            if not poor:
+                break
+            most = max(poor, key=lambda kept: (shapes.rows_of(kept), kept))
+            self.failed = {shape: option for shape, option in chosen.items() if option.kept == most}
+            given_up = poor if many else {most}
+            fewer = settled(shapes.without(given_up), least)
+            shapes = shapes.without(given_up if fewer else {most})
+            chosen = fewer or settled(shapes, least)
+        return chosen, shapes
 
     def _unmet(self, shapes: Shapes, chosen: Chosen) -> set[int]:
-        """The levels whose people do not meet the policy as one class, which is asked of each once."""
+        """The levels whose people do not meet the policy as one class, which is asked of all at once."""
         engine, keys = self.asked.engine, [key for key in levels_of(chosen) if key not in self.good]
-        new = {shape: chosen[shape] for _, own in keys for shape in own}
-        if not new:
+        if not keys:
             return set()
         with engine.scope():
-            published, places = published_rows(engine, self.stack, shapes, new)
-            bare = without_labels(self.stack, places)
-            labelled = {level: own for level, own in places.items() if level not in bare}
-            poor = bare | unmet(self.asked, self.algorithm, whole_levels(engine, self.stack, published, labelled))
-        self.why |= {key: _BARE for key in keys if key[0] in bare}
-        self.good.update(key for key in keys if key[0] not in poor)
-        return poor
+            published, places = published_rows(engine, self.stack, shapes, keys)
+            poor = unmet(self.asked, self.algorithm, whole_levels(engine, self.stack, published, places))
+        self.good.update(key for level, key in enumerate(keys) if level not in poor)
+        return {keys[level][0] for level in poor}
 
-    def _planned(self, shapes: Shapes, chosen: Chosen) -> tuple[Task, Algorithm, str]:
-        """The task of what is chosen, its algorithm and why; `why` then has each of its levels."""
-        units = shaped_units(self.asked.engine, self.stack, shapes, chosen, self.made)
-        task = replace(self.asked, encoded=units.encoded, units=units)
-        levels = level_tasks(task)
-        largest = max((own for _, own in levels), key=lambda own: own.encoded.row_count)
-        algorithm, told = self.algorithm.chosen(largest)
-        algorithm.refuse_unfit(largest)
-        for key, (level, own) in zip(levels_of(chosen), levels, strict=True):
+    def _poor(self, shapes: Shapes, chosen: Chosen) -> set[int]:
+        """The levels that cannot meet the policy; `why` then has each of them."""
+        if self.asked.suppression is not None:
+            self.why.clear()  # what may be left out in a level is what others leave
+        if self.asked.compares_with_table:
+            self._compare(shapes, chosen)
+        keys, tasks = levels_of(chosen), self._tasks(shapes, chosen)
+        algorithm, _ = self.algorithm.chosen(_largest(tasks))
+        for key, (level, own) in zip(keys, tasks, strict=True):
             if key not in self.why:
                 self.why[key] = _poor(algorithm, level, own)
-        return task, algorithm, told
+        return {key[0] for key in keys if self.why[key]}
+
+    def _why_not(self, shapes: Shapes) -> str:
+        """Why there are no levels."""
+        if not all(shapes.options.values()):
+            return _BARE
+        if any(key not in self.why for key in levels_of(self.failed)):
+            self._poor(shapes, self.failed)
+        found = [self.why[key] for key in levels_of(self.failed)]
+        return next(filter(None, found), f"no {self._fewest:,} people can publish as many rows in each table as others")
+
+    # -- levels ------------------------------------------------------------------------------------------
+
+    def planned(self, shapes: Shapes, chosen: Chosen) -> tuple[Task, Algorithm, str]:
+        """The task of all people, who publish what is chosen, its algorithm and why."""
+        tasks = self._tasks(shapes, chosen)
+        algorithm, told = self.algorithm.chosen(_largest(tasks))
+        algorithm.refuse_unfit(_largest(tasks))
+        levels = [level for level, _ in tasks]
+        units = shaped_units(self.asked.engine, self.stack, shapes, levels_of(chosen), levels)
+        plans = {key: plan for key, plan in self.plans.items() if key[1] in {own.encoded.rows for _, own in tasks}}
+        return replace(self.asked, encoded=units.encoded, units=units, made=plans), algorithm, told
+
+    def _tasks(
+        self, shapes: Shapes, chosen: Chosen, keys: Sequence[LevelKey] | None = None
+    ) -> list[tuple[Level, Task]]:
+        """The levels of what is chosen, or others, each with its task."""
+        engine, keys = self.asked.engine, levels_of(chosen) if keys is None else keys
+        if new := [key for key in keys if key not in self.made]:
+            bagged = self.asked.compares_with_table and any(axis.bags for axis in self.asked.encoded.sensitive)
+            self.made |= zip(new, levels_made(engine, self.stack, shapes, new, bagged), strict=True)
+        total = self.stack.encoded.row_count
+        left = left_to_suppress(self.asked.suppression, total, total - shapes.count(chosen))
+        levels = [self.made[key] for key in keys]
+        if self.whole:
+            levels = [replace(one, encoded=compared(one.encoded, self.whole)) for one in levels]
+        return [(level, task_of_level(self.asked, level, left)) for level in levels]
+
+    def _compare(self, shapes: Shapes, chosen: Chosen) -> None:
+        """Have all classes compared with the people who publish what is chosen."""
+        engine = self.asked.engine
+        published, _ = published_rows(engine, self.stack, shapes, levels_of(chosen))
+        bagged = any(axis.bags for axis in self.asked.encoded.sensitive)
+        self.whole = units_of(engine, replace(self.stack.encoded, rows=published), True, bagged=bagged).encoded
+        self.why.clear()
+        self.good.clear()
+        self.lost.clear()
+        self.plans.clear()
+
+    # -- what is lost ------------------------------------------------------------------------------------
+
+    @property
+    def _quick(self) -> LocalAlgorithm:
+        """What makes classes to see what they lose: if it can be what makes them in the end they are kept."""
+        few = self.asked.encoded.row_count <= FEW
+        return (
+            TopDown({})
+            if few and (isinstance(self.algorithm, Chooser) or self.algorithm.name == "topdown")
+            else Mondrian({})
+        )
+
+    def _measures(self, shapes: Shapes, chosen: Chosen) -> bool:
+        """Whether what levels lose can be measured."""
+        return not any(self._quick.unfit(own) for _, own in self._tasks(shapes, chosen))
+
+    def _left_out(self, shapes: Shapes, chosen: Chosen) -> float:
+        """What the rows lose that are left out."""
+        whole = {shape: options[0] for shape, options in shapes.options.items()}
+        return (shapes.weight(whole) - shapes.weight(chosen)) / ROW_UNIT
+
+    def _improved(self, shapes: Shapes, chosen: Chosen) -> tuple[Chosen, float]:
+        """What is chosen, with people come down as long as that loses less; and what is lost then."""
+        first = [] if self.lost or not isinstance(self._quick, TopDown) else list(self._all_moves(shapes, chosen))
+        first = first if len(first) <= FIRST else []
+        self._measure(shapes, chosen, [*levels_of(chosen), *(key for move in first for key in move.after)])
+        tried = 0
+        while tried < IN_ALL and (moves := self._moves(shapes, chosen)):
+            tried += len(moves)
+            self._measure(shapes, chosen, [key for move in moves for key in move.after])
+            gains = sorted(((self._gain(move), move) for move in moves), key=lambda one: (-one[0], one[1].level))
+            better, touched = dict(chosen), set[LevelKey]()
+            for gain, move in gains:
+                if gain > 0 and touched.isdisjoint(move.before) and self._affords(shapes, better | move.down):
+                    better |= move.down
+                    touched |= set(move.before)
+            if not touched or self._poor(shapes, better):
+                break
+            chosen = better
+        return chosen, self._left_out(shapes, chosen) + sum(self.lost[key] for key in levels_of(chosen))
+
+    def _moves(self, shapes: Shapes, chosen: Chosen) -> list[_Move]:
+        """The levels whose people may come down to others, and that may lose less by it: those that may gain most."""
+        moves = [move for move in self._all_moves(shapes, chosen) if self._hope(shapes, chosen, move) > 0]
+        return sorted(moves, key=lambda move: (-self._hope(shapes, chosen, move), move.level))[:AT_ONCE]
+
+    def _all_moves(self, shapes: Shapes, chosen: Chosen) -> Iterator[_Move]:
+        keys = {key[0]: key for key in levels_of(chosen)}
+        for level, key in keys.items():
+            down = dict[int, Option]()
+            for shape in key[1]:
+                able = (one for one in shapes.options[shape] if one.rows < chosen[shape].rows and one.kept in keys)
+                if (found := next(able, None)) is not None:
+                    down[shape] = found
+            if len(down) == len(key[1]):
+                joined = {option.kept for option in down.values()}
+                after = [key for key in levels_of({**chosen, **down}) if key[0] in joined]
+                cost = sum(shapes.people[s] * (chosen[s].weight - one.weight) for s, one in down.items()) / ROW_UNIT
+                yield _Move(level, down, (key, *(keys[kept] for kept in sorted(joined))), tuple(after), cost)
+
+    def _hope(self, shapes: Shapes, chosen: Chosen, move: _Move) -> float:
+        """What a move may gain at most, about."""
+        weights = {option.kept: option.weight for option in chosen.values()}
+
+        def cells(key: LevelKey) -> float:
+            return sum(shapes.people[shape] for shape in key[1]) * weights[key[0]] / ROW_UNIT
+
+        least = min(self.lost[key] / cells(key) for key in move.before)
+        return self._lost(move.before) - move.cost - HOPE * least * sum(cells(key) for key in move.after)
+
+    def _gain(self, move: _Move) -> float:
+        return self._lost(move.before) - move.cost - self._lost(move.after)
+
+    def _lost(self, keys: Sequence[LevelKey]) -> float:
+        return sum(self.lost[key] for key in keys)
+
+    def _affords(self, shapes: Shapes, chosen: Chosen) -> bool:
+        """Whether as many rows may be left out."""
+        share, total = self.asked.suppression, self.stack.encoded.row_count
+        return share is None or total - shapes.count(chosen) <= int(share * total)
+
+    def _measure(self, shapes: Shapes, chosen: Chosen, keys: Sequence[LevelKey]) -> None:
+        """Find out what levels lose that were not looked at before."""
+        new, quick = [key for key in dict.fromkeys(keys) if key not in self.lost], self._quick
+        silent = {"progress": lambda *_: None, "report": lambda _: None, "stage": lambda _: None}
+        tasks = [replace(own, **silent) for _, own in self._tasks(shapes, chosen, new)]
+        if isinstance(quick, TopDown):
+            self.plans |= made_together(tasks, PART_ROWS)
+        for key, own in zip(new, tasks, strict=True):
+            name = (quick.name, own.encoded.rows)
+            if name not in self.plans:
+                with suppress(InfeasibleError):
+                    self.plans[name] = quick.run(own)
+            self.lost[key] = math.inf
+            if plan := self.plans.get(name):
+                weight = sum(axis.weight for axis in own.encoded.axes) or 1
+                less = PASSES if self._chooses else 1
+                self.lost[key] = less * mean_loss(own, plan) * own.encoded.row_count * weight
+
+
+@dataclass(frozen=True)
+class _Move:
+    """The people of a level come `down` to others: the levels `before` and `after`, and what is left out more."""
+
+    level: int
+    down: Mapping[int, Option]
+    before: tuple[LevelKey, ...]
+    after: tuple[LevelKey, ...]
+    cost: float
+
+
+def _largest(tasks: Sequence[tuple[Level, Task]]) -> Task:
+    return max((own for _, own in tasks), key=lambda own: own.encoded.row_count)
+
+
+def _relations(task: Task) -> list[Relation]:
+    """The tables that the task of all people is made of, beside that of their rows."""
+    assert task.units is not None  # noqa: S101 - people are planned
+    units = [task.units.members, *(relation for level in task.units.levels for relation in level.tables)]
+    return [*units, *(plan.assigned for plan in task.made.values())]
 
 
 def _poor(algorithm: Algorithm, level: Level, own: Task) -> str:

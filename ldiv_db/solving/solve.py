@@ -41,7 +41,8 @@ class PartwiseSolver:
         Where people publish their rows aligned, those with equally many are a task of their own.
         """
         if levels := level_tasks(task):
-            solver = replace(self, made=self._made_together(algorithm, [own for _, own in levels]))
+            new = [own for _, own in levels if (TopDown.name, own.encoded.rows) not in task.made]
+            solver = replace(self, made={**task.made, **self._made_together(algorithm, new)})
             return planned_levels(task, [(level, solver.plan(algorithm, own)) for level, own in levels])
         plan = self.solve(algorithm, task)
         task.refuse_left_out(task.encoded.row_count - plan.row_count(task.engine))
@@ -73,21 +74,12 @@ class PartwiseSolver:
         return self._solved(algorithm, task, division)
 
     def _made_together(self, algorithm: Algorithm, tasks: Sequence[Task]) -> dict[tuple[str, Relation], Plan]:
-        """The plans by `topdown` that several tasks have together, where the algorithm is that or tries it.
-
-        What fails together is left to each task.
-        """
-        topdown, found = TopDown({}), dict[tuple[str, Relation], Plan]()
+        """The plans by `topdown` that several tasks have together, where the algorithm is that or tries it."""
         if isinstance(algorithm, Chooser):
-            tasks = [own for own in tasks if topdown.name in algorithm.check(own).tries and own.encoded.size < LARGE]
-        elif algorithm.name != topdown.name:
-            return found
-        for batch in batches(tasks, self.part_rows):
-            batch[0].stage(forming(topdown.name))
-            with suppress(InfeasibleError, AssertionError):
-                plans = topdown.run_all(batch)
-                found |= {(topdown.name, own.encoded.rows): plan for own, plan in zip(batch, plans, strict=True)}
-        return found
+            tasks = [own for own in tasks if TopDown.name in algorithm.check(own).tries and own.encoded.size < LARGE]
+        elif algorithm.name != TopDown.name:
+            return {}
+        return made_together(tasks, self.part_rows)
 
     def _solved(self, algorithm: Algorithm, task: Task, division: Division) -> Plan:
         """The parts' classes, numbered one part after the other."""
@@ -104,6 +96,20 @@ class PartwiseSolver:
                 "residue_rows": task.encoded.row_count - feasible.classes * feasible.l,
             }
         return Plan(assigned, feasible.l, feasible.notes, search, parts=len(division.parts))
+
+
+def made_together(tasks: Sequence[Task], part_rows: int) -> dict[tuple[str, Relation], Plan]:
+    """The plans by `topdown` that several tasks have together, in one series of statements.
+
+    What fails together is left to each task.
+    """
+    topdown, found = TopDown({}), dict[tuple[str, Relation], Plan]()
+    for batch in batches(tasks, part_rows):
+        batch[0].stage(forming(topdown.name))
+        with suppress(InfeasibleError, AssertionError):
+            plans = topdown.run_all(batch)
+            found |= {(topdown.name, own.encoded.rows): plan for own, plan in zip(batch, plans, strict=True)}
+    return found
 
 
 def planned_parts(task: Task, algorithm: Algorithm, part_rows: int) -> str:

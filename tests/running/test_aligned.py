@@ -13,7 +13,8 @@ import pytest
 
 import ldiv_db
 from ldiv_db import InfeasibleError, PolicyError
-from ldiv_db.solving import levels
+from ldiv_db.solving import level_search
+from ldiv_db.solving.improve import mean_loss
 from tests.running.test_people import LOCAL, REQUIREMENTS, argument_of
 from tests.times import seeds
 
@@ -259,20 +260,50 @@ def test_a_group_that_loses_more_by_all_of_its_rows_is_joined_with_the_next() ->
     assert max(row[6] for row in budget) == 3
 
 
-def test_the_loss_of_a_group_is_estimated_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
-    monkeypatch.setattr(levels, "_quick_loss", lambda task: asked.append(task.encoded.row_count) or 0.4)
+def test_the_loss_of_a_group_is_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def measured(task: Any, plan: Any) -> float:
+        asked.append(task.encoded.rows)
+        return mean_loss(task, plan)
+
+    monkeypatch.setattr(level_search, "mean_loss", measured)
     people = [who for who in range(36) for _ in range(1 + (who >= 10) + (who >= 22))]
     rows = [(no, who, 20 + who, "n1", "abcdefgh"[no % 8], no) for no, who in enumerate(people)]
     published(duckdb.connect(), rows, require=[{"k": 2}])
-    assert asked == [14, 12]
+    assert len(asked) == len(set(asked)) == 5  # all three, and two that the people of another come down to
 
 
-def test_the_lowest_group_is_refused_with_its_reasons() -> None:
+def test_nobody_is_too_few_if_others_publish_as_many_rows() -> None:
+    """One person with one row is a class with sixteen who publish one of two."""
     rows = [(n, n // 2, 20 + n, "n1", "abcdefgh"[n % 8], n) for n in range(32)] + [(99, 99, 20, "n1", "x", 0)]
-    con = duckdb.connect()
-    with pytest.raises(InfeasibleError, match="1 person who would publish 1 row each are too few, or too much alike"):
-        published(con, rows, require=[{"k": 2}])
+    release, result = published(duckdb.connect(), rows, require=[{"k": 2}])
+    assert {row[6] for row in release} == {1} and len(release) == 17 and result.loss.rows_suppressed == 16
+
+
+def test_too_few_people_are_refused_with_their_number() -> None:
+    rows = [(n, n // 2, 20 + n, "n1", "abcdefgh"[n % 8], n) for n in range(32)]
+    with pytest.raises(InfeasibleError, match="16 people who would publish 1 row each are too few, or too much alike"):
+        published(duckdb.connect(), rows, require=[{"k": 17}])
+
+
+def test_one_policy_in_two_spellings_is_one_release() -> None:
+    """By `individual`, or as `tables` of one: the same labels of the same rows, whatever is required."""
+    named = {"source": "visits", "sensitive": ["value"], "keep": ["row_no"], "identifiers": ["day"]}
+    quasi = {"quasi_identifiers": POLICY["quasi_identifiers"], "target": POLICY["target"]}
+    shared = {key: POLICY[key] for key in ("algorithm", "over_time", "output", "seed")}
+    for number, require in enumerate([{"k": 3}, {"frequency": 3}, {"distinct": 2}]):
+        rows = [row for row in visits(random.Random(number), 40) if row[1] is not None]
+        con, whose = duckdb.connect(), owners(rows)
+        release, one = published(con, rows, require=[require], identifiers=["day"])
+        table = {**named, **quasi, "person": "person", "order": "day"}
+        policy = {"individual": "person", "tables": {"visits": table}, "require": [require], **shared}
+        other = ldiv_db.run(con, policy)
+        assert other.loss.lm_mean == pytest.approx(one.loss.lm_mean)
+        shown = "SELECT row_no, age_min, age_max, zone, position FROM release"
+        # Whose rows tie in all but their values is drawn anew.
+        told = [sorted((whose[no], *label) for no, *label in con.execute(shown).fetchall())]
+        assert told == [sorted((whose[no], *label, place) for no, *label, _, _, place in release)], require
 
 
 def test_a_budget_of_rows_left_out_counts_those_of_people_with_many() -> None:
