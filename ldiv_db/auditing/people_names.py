@@ -40,9 +40,10 @@ def _plain(text: str) -> str:
 
 
 _WORDS: dict[str, str] = parse_document(read_text(Path(__file__).with_suffix(".yml"), POLICY_BYTES))
-_PEOPLE, _NAMES, _AROUND, _DIALLED, _WITH_MANY = (
-    frozenset(_plain(_WORDS[key]).split()) for key in ("people", "names", "beside", "phones", "things")
+_OWN, _BEINGS, _NAMES, _AROUND, _DIALLED, _WITH_MANY = (
+    frozenset(_plain(_WORDS[key]).split()) for key in ("people", "beings", "names", "beside", "phones", "things")
 )
+_PEOPLE = _OWN | _BEINGS
 _PARTS = frozenset(unicodedata.normalize("NFC", _WORDS["anywhere"]).split())
 _STARTS, _ENDS = _WORDS["starts"].split(), _WORDS["ends"].split()
 
@@ -50,6 +51,11 @@ _STARTS, _ENDS = _WORDS["starts"].split(), _WORDS["ends"].split()
 def tells_one(name: str) -> bool:
     """True if a column of that name says whose a row is: rows of one value are one person's."""
     return _is_of(name, _PEOPLE) or any(part in unicodedata.normalize("NFC", name) for part in _PARTS)
+
+
+def tells_being(name: str) -> bool:
+    """True if it is a word for people themselves, not for what one has."""
+    return _is_of(name, _BEINGS)
 
 
 def tells_somebody(name: str) -> bool:

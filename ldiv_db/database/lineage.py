@@ -235,16 +235,17 @@ class ColumnBeside:
     column: Column
 
 
-def foreign_keys(engine: Engine, table: Relation) -> dict[str, str]:
-    """The tables whose rows a column of the table names, as declared: by the column's name in lower case."""
+def foreign_keys(engine: Engine, table: Relation) -> dict[str, tuple[Relation, str]]:
+    """The tables whose rows a column of the table names, each with its key, as declared: all columns in lower case."""
     rows = engine.execute(
-        "SELECT lower(constraint_column_names[1]), referenced_table FROM duckdb_constraints()"
+        "SELECT lower(constraint_column_names[1]), database_name, schema_name, referenced_table,"
+        " lower(referenced_column_names[1]) FROM duckdb_constraints()"
         f" WHERE {NAMED} AND lower(table_name) = lower($name)"
         " AND constraint_type = 'FOREIGN KEY' AND len(constraint_column_names) = 1"
         " ORDER BY constraint_index ASC NULLS LAST",
         named(engine, table),
     )
-    return dict(rows)
+    return {column: (Relation(tuple(place)), key) for column, *place, key in rows}
 
 
 def columns_beside(engine: Engine, table: Relation, most_rows: int) -> list[ColumnBeside]:

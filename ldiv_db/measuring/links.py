@@ -1,30 +1,35 @@
 """Links between several tables: which column names the rows of another, and by which way each leads to people.
 
 A column links to a key, whose values are one row's each, if its values are among them and the schema declares it, or
-their names agree, or where nothing else tells, if the values alone leave no doubt. Everything is counted in the
+else their names agree, or where nothing else tells, if the values alone leave no doubt. Everything is counted in the
 database.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
-from ldiv_db.auditing.people_names import CATEGORY_ROWS, FEW_VALUES, tells_one
-from ldiv_db.database.catalog import Column, columns_of
+from ldiv_db.auditing.people_names import CATEGORY_ROWS, FEW_VALUES, are_few_kinds, tells_being, tells_one
+from ldiv_db.database.catalog import Column, columns_of, full_name
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import is_nested
 from ldiv_db.database.lineage import foreign_keys
 from ldiv_db.database.names import Identifier, Relation, SqlType
 from ldiv_db.measuring.profile import ColumnProfile, Profile
-from ldiv_db.measuring.roles import IDENTIFIER, stems
+from ldiv_db.measuring.roles import IDENTIFIER, singulars, stems
 
 DECLARED, BY_NAME, BY_VALUES = "declared as a foreign key", "names and values", "values alone"
 _REASONS = (DECLARED, BY_NAME, BY_VALUES)
-#: Names of keys that say nothing of what they number.
-_BARE = {"id", "key", "nr", "no", "num", "number", "code", "uuid", "guid"}
+#: Names of keys that say nothing of what they number, and of what rows of any table have.
+_BARE = {"id", "key", "nr", "no", "num", "number", "code", "uuid", "guid", "name", "title", "label", "description"}
+#: People who have so many rows each in a table of people are not whose these are, but who serves them.
+_MANY = 4
+#: The key of a table: (table, column).
+Key = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -44,9 +49,14 @@ class ProfiledTable:
         return cls(name, source, relation, profile, {column.name: column for column in columns_of(engine, relation)})
 
     @property
-    def relation_name(self) -> str:
-        """The name of the table itself, in lower case; empty of a file."""
-        return self.relation.name.lower() if isinstance(self.relation, Relation) else ""
+    def singulars(self) -> set[str]:
+        """What one of its rows may be called."""
+        return singulars(self.name) | (singulars(self.relation.name) if isinstance(self.relation, Relation) else set())
+
+    @property
+    def tells_people(self) -> bool:
+        """True if its rows are people by its name, or what each is one person's."""
+        return any(map(tells_one, self.singulars))
 
     def counted(self, name: str) -> ColumnProfile:
         """A column in counts."""
@@ -72,8 +82,8 @@ class Link:
     The values are read as `cast`, a type, where the key has another.
     """
 
-    child: tuple[str, str]
-    parent: tuple[str, str]
+    child: Key
+    parent: Key
     why: str
     unknown: int
     lacking: int
@@ -94,44 +104,106 @@ def find_links(engine: Engine, tables: Sequence[ProfiledTable]) -> list[Link]:
 
     Where no table has one row a person, they link rows of the same people in several.
     """
+    declared = _Declared(engine, tables)
+    found = [link for child in tables for link in _links_of(engine, child, tables, declared)]
     pairs = [(child, parent) for child in tables for parent in tables if child is not parent]
-    found = [link for child, parent in pairs for link in _between(engine, child, parent)]
-    return found or [link for child, parent in pairs for link in _shared(engine, child, parent)]
+    return _furthest(tables, found) or [link for child, parent in pairs for link in _shared(engine, child, parent)]
 
 
-def _between(engine: Engine, child: ProfiledTable, parent: ProfiledTable) -> Iterator[Link]:
-    declared = foreign_keys(engine, child.relation) if isinstance(child.relation, Relation) else {}
-    keys = parent.keys
+class _Declared:
+    """The foreign keys of tables, as declared, each followed through columns that are foreign keys themselves."""
+
+    def __init__(self, engine: Engine, tables: Sequence[ProfiledTable]) -> None:
+        self._engine, self._of_table = engine, dict[tuple[str, ...], dict[str, tuple[Relation, str]]]()
+        own = [table for table in tables if isinstance(table.relation, Relation)]
+        self._names = {self._full(table.relation): table.name for table in own if isinstance(table.relation, Relation)}
+
+    def keys(self, child: ProfiledTable, column: str) -> set[Key] | None:
+        """The keys of the tables whose rows a column names, in lower case; None if it is no foreign key."""
+        found, place = set[Key](), (child.relation, column.lower())
+        seen = {place}
+        while isinstance(place[0], Relation) and (told := self._keys_of(place[0]).get(place[1])) and told not in seen:
+            place, name = told, self._names.get(self._full(told[0]))
+            seen.add(told)
+            found |= {(name, told[1])} if name else set()
+        return found if len(seen) > 1 else None
+
+    def _keys_of(self, table: Relation) -> dict[str, tuple[Relation, str]]:
+        full = self._full(table)
+        if full not in self._of_table:
+            self._of_table[full] = foreign_keys(self._engine, table)
+        return self._of_table[full]
+
+    def _full(self, table: Relation) -> tuple[str, ...]:
+        return full_name(self._engine, table)
+
+
+def _links_of(
+    engine: Engine, child: ProfiledTable, tables: Sequence[ProfiledTable], declared: _Declared
+) -> Iterator[Link]:
+    """The links of each column of a table to keys of others, by the best reason that it has for any."""
+    keys = [(parent, key) for parent in tables if parent is not child for key in parent.keys]
     for column in child.linking:
         name = column.column.name
-        for key in keys:
-            if declared.get(name.lower(), "").lower() == parent.relation_name:
-                why = DECLARED
-            elif _alike(name, key, parent.name):
-                why = BY_NAME
-            elif _is_told_by_values(child, column, parent, parent.counted(key)):
-                why = BY_VALUES
-            else:
-                continue
-            link, known = _held(engine, child, name, parent, key, why)
+        said = declared.keys(child, name)
+        named = [(parent, key) for parent, key in keys if (parent.name, key.lower()) in (said or ())]
+        alike = [(parent, key) for parent, key in keys if _alike(name, key, parent)]
+        of_values = [] if said is not None else [
+            (parent, key) for parent, key in keys if _is_told_by_values(child, column, parent, parent.counted(key))
+        ]  # fmt: skip
+        fitting = next((one for one in zip((named, alike, of_values), _REASONS, strict=True) if one[0]), ([], ""))
+        for parent, key in fitting[0]:
+            link, known = _held(engine, child, name, parent, key, fitting[1])
             lost = column.distinct - known  # strangers, and what cannot be read as the key
-            if known and lost <= (0 if why == BY_VALUES else known):
+            if known and lost <= (0 if fitting[1] == BY_VALUES else known):
                 yield link
+
+
+def _furthest(tables: Sequence[ProfiledTable], links: Sequence[Link]) -> list[Link]:
+    """The links without those to a key that itself names rows of a table that its values name as well.
+
+    Of two tables with one key, each naming the other's rows, the one is named that is called after people or the key.
+    A table whose first key names rows of another has no further one, but one that is called after it: a year in which
+    few got a prize is none.
+    """
+    by_name = {table.name: table for table in tables}
+    every = {(link.child, link.parent): _REASONS.index(link.why) for link in links}
+
+    def rank(key: Key) -> tuple[bool, bool, int]:
+        table = by_name[key[0]]
+        return table.tells_people, _alike(key[1], "id", table), -list(by_name).index(key[0])
+
+    def goes_on(key: Key) -> list[Key]:
+        above = [above for below, above in every if below == key]
+        return [one for one in above if (one, key) not in every or rank(one) > rank(key)]
+
+    def stays(link: Link) -> bool:
+        if any((link.child, above) in every for above in goes_on(link.parent)):
+            return False
+        if every.get((link.parent, link.child), len(_REASONS)) < _REASONS.index(link.why):
+            return False  # the other table names rows of this one
+        table, key = by_name[link.parent[0]], link.parent[1]
+        before = table.keys[: table.keys.index(key)] if key in table.keys else []
+        own = link.why != BY_NAME or _alike(key, "id", table)
+        return own or not any(goes_on((table.name, one)) for one in before)
+
+    return [link for link in links if stays(link)]
 
 
 def _shared(engine: Engine, child: ProfiledTable, parent: ProfiledTable) -> Iterator[Link]:
     """Columns of the same people by their names, most of whose values the other has too."""
     ours, theirs = ([c.column.name for c in one.linking if tells_one(c.column.name)] for one in (child, parent))
-    for name, other in ((name, other) for name in ours for other in theirs if _alike(name, other, "")):
+    for name, other in ((name, other) for name in ours for other in theirs if _alike(name, other)):
         link, known = _held(engine, child, name, parent, other, BY_NAME)
         if 2 * known >= child.counted(name).distinct:
             yield replace(link, lacking=0, strangers=0)
 
 
-def _alike(column: str, key: str, table: str) -> bool:
+def _alike(column: str, key: str, parent: ProfiledTable | None = None) -> bool:
     """True if the names say that the column names rows of the table, whose key that is."""
+    called = parent.singulars if parent else set[str]()
     ours = {_bare(stem) for stem in stems(column)}
-    theirs = {_bare(stem) for stem in (*stems(key, table), table, table.removesuffix("s"))}
+    theirs = {_bare(stem) for stem in (*stems(key, called), *called)}
     return bool((ours & theirs) - _BARE)
 
 
@@ -147,6 +219,8 @@ def _is_told_by_values(child: ProfiledTable, column: ColumnProfile, parent: Prof
         return False
     if column.rows >= CATEGORY_ROWS * column.distinct:
         return False
+    if 0 < key.largest < 2 * key.distinct and not (tells_one(name) and parent.tells_people):
+        return False  # 1, 2, 3 …, among which any small numbers are
     names = column.texts is not None or column.role == IDENTIFIER  # ages are numbers, and so are most keys
     return column.is_coded or (names and 2 * column.distinct >= key.distinct and name not in child.keys)
 
@@ -190,34 +264,67 @@ class Tree:
         return next((key for name, key in own if (name, key) != self.people), "")
 
 
-def tree_of(tables: Sequence[ProfiledTable], links: Sequence[Link]) -> Tree | None:
+#: Whether a way from the first link's child by the others to people leads to whom the last says.
+Agrees = Callable[[Sequence[Link], Link], bool]
+
+
+def tree_of(
+    tables: Sequence[ProfiledTable], links: Sequence[Link], agrees: Agrees = lambda way, direct: True
+) -> Tree | None:
     """The tables that lead to people, None if none does.
 
-    The table of people has the key to which most tables lead; one whose name says people comes before others.
+    The table of people has the key to which most tables lead; one whose name says people comes before others, and one
+    whose values have very many rows each, as lists of categories have, is none unless it says so.
     """
-    found = [_tree(tables, links, people) for people in dict.fromkeys(link.parent for link in links)]
-    profiles = {table.name: table.profile for table in tables}
+    by_name = {table.name: table for table in tables}
+    roots = dict.fromkeys(link.parent for link in links)
+    for table in tables if links else ():
+        if table.tells_people and table.keys and not any(table.name == name for name, _ in roots):
+            roots[table.name, min(table.keys, key=lambda key: not _alike(key, "id", table))] = None
+    found = [_tree(tables, links, people, agrees) for people in roots]
 
-    def rank(tree: Tree) -> tuple[bool, int, int, int]:
+    def rank(tree: Tree) -> tuple[bool, bool, int, int, int, int]:
         lost = sum(link.lost for link in tree.links.values())
+        own = [link for name, link in tree.links.items() if not _of_other_people(by_name, tree, name)]
+        why = sum(_REASONS.index(link.why) for link in own)
+        rows = by_name[tree.people[0]].profile.rows
+        return tells_people(tree), not _is_list(by_name, tree), len(own), -why, rows, -lost
+
+    def tells_people(tree: Tree) -> bool:
         direct = [link.child[1] for link in tree.links.values() if link.parent == tree.people]
-        return _tells_people(tree) or any(map(tells_one, direct)), len(tree.links), profiles[tree.people[0]].rows, -lost
+        return tells_one(tree.people[1]) or by_name[tree.people[0]].tells_people or any(map(tells_one, direct))
 
     best = max(found, key=rank, default=None)
-    if best is None or rank(best)[0]:
+    if best is None or tells_people(best):
         return best
-    table, whose = best.people[0], profiles[best.people[0]].individual
+    if _is_list(by_name, best):
+        return None
+    table, whose = best.people[0], by_name[best.people[0]].profile.individual
     if whose is None:
         return replace(best, is_of_rows=True)
     return replace(best, people=(table, whose.column.name))
 
 
-def _tells_people(tree: Tree) -> bool:
-    """True if the key says by its name, or that of its table, that its values are people."""
-    return tells_one(tree.people[1]) or tells_one("_".join(tree.people))
+def _is_list(tables: Mapping[str, ProfiledTable], tree: Tree) -> bool:
+    """True if rows of a table lead to few kinds of things, or very many to each."""
+    counts = [tables[name].counted(link.child[1]) for name, link in tree.links.items() if link.parent == tree.people]
+    return any(
+        are_few_kinds(one.distinct, one.rows - one.nulls) or one.rows - one.nulls >= CATEGORY_ROWS * one.distinct
+        for one in counts
+    )
 
 
-def _tree(tables: Sequence[ProfiledTable], links: Sequence[Link], people: tuple[str, str]) -> Tree:
+def _of_other_people(tables: Mapping[str, ProfiledTable], tree: Tree, name: str) -> bool:
+    """True if a table leads to people by way of others, as a shop's customers lead to who serves them."""
+    if name not in tree.links:
+        return False
+    table, link = tables[name], tree.links[name]
+    counted = table.counted(link.child[1])
+    is_of_others = any(map(tells_being, table.singulars)) and counted.rows - counted.nulls >= _MANY * counted.distinct
+    return is_of_others or _of_other_people(tables, tree, link.parent[0])
+
+
+def _tree(tables: Sequence[ProfiledTable], links: Sequence[Link], people: Key, agrees: Agrees) -> Tree:
     known = _of_one_key(links, people)
     leading = _leading(known, people[0])
     taken: dict[str, Link] = {}
@@ -227,11 +334,39 @@ def _tree(tables: Sequence[ProfiledTable], links: Sequence[Link], people: tuple[
         ready = {name: own for name, own in ready.items() if own}
         waits = {name for name in ready if any(one.child[0] == name and one.parent[0] in left for one in known)}
         name = next((name for name in ready if name not in waits), next(iter(ready)))
-        taken[name] = min(ready[name], key=lambda one: (one.lost, -depth[one.parent[0]], _REASONS.index(one.why)))
+        direct = [one for one in ready[name] if one.parent == people]
+        able = [one for one in ready[name] if all(agrees(_way(taken, one), other) for other in direct[:1])]
+        taken[name] = min(able, key=lambda one: (_REASONS.index(one.why), one.lost, -depth[one.parent[0]]))
         depth[name] = depth[taken[name].parent[0]] + 1
         left.remove(name)
     others = [one for one in links if one.child[0] in taken and one not in taken.values()]
     return Tree(people, taken, [one for one in others if one.child[0] not in _above(taken, one.parent[0])])
+
+
+def _way(taken: Mapping[str, Link], link: Link) -> list[Link]:
+    """The link, and those that lead on from it to people."""
+    above = link.parent[0]
+    return [link, *(_way(taken, taken[above]) if above in taken else [])]
+
+
+def leads_alike(engine: Engine, tables: Sequence[ProfiledTable], way: Sequence[Link], direct: Link) -> bool:
+    """True if all rows lead to the same people by a way and by a column that names these; else the column says whose.
+
+    It is not counted where keys are read as another type.
+    """
+    if len(way) == 1:
+        return True
+    if any(link.cast for link in (*way, direct)):
+        return False
+    relations = {table.name: table.relation for table in tables}
+    steps = [
+        {"rows": relations[link.parent[0]], "key": Identifier(link.parent[1]), "owner": Identifier(above.child[1])}
+        | {"alias": Identifier(f"t{number}")}
+        for number, (link, above) in enumerate(pairwise(way))
+    ]
+    params = {"rows": relations[direct.child[0]], "column": Identifier(way[0].child[1])}
+    astray = engine.scalar("measuring/profile/count_astray", **params, whose=Identifier(direct.child[1]), steps=steps)
+    return not astray
 
 
 def _above(taken: Mapping[str, Link], table: str) -> set[str]:
@@ -239,14 +374,20 @@ def _above(taken: Mapping[str, Link], table: str) -> set[str]:
     return {table} | (_above(taken, taken[table].parent[0]) if table in taken else set())
 
 
-def _of_one_key(links: Iterable[Link], people: tuple[str, str]) -> list[Link]:
-    """The links to one key of each table: that of people, and else the one that most lead to, with fewest rows lost."""
+def _of_one_key(links: Iterable[Link], people: Key) -> list[Link]:
+    """The links to one key of each table: that of people, or of those that are declared the one that most lead to."""
     away = [link for link in links if link.child[0] != people[0]]
     chosen = {people[0]: people[1]}
     for table in {link.parent[0] for link in away} - {people[0]}:
         own = [link for link in away if link.parent[0] == table]
         by_key = {key: [link for link in own if link.parent[1] == key] for key in (link.parent[1] for link in own)}
-        chosen[table] = min(by_key, key=lambda key: (-len(by_key[key]), sum(one.lost for one in by_key[key]), key))
+
+        def rank(key: str, by_key: Mapping[str, list[Link]] = by_key) -> tuple[int, int, int, str]:
+            to_key = by_key[key]
+            best = min(_REASONS.index(one.why) for one in to_key)
+            return best, -len(to_key), sum(one.lost for one in to_key), key
+
+        chosen[table] = min(by_key, key=rank)
     return [
         link for link in away if chosen[link.parent[0]] == link.parent[1] and link.child[1] != chosen.get(link.child[0])
     ]

@@ -12,7 +12,7 @@ categories, such as countries.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ldiv_db.auditing.people_names import (
     CATEGORY_ROWS,
@@ -119,7 +119,7 @@ class Keys:
 
     def __init__(self, engine: Engine, table: Relation | FileRelation) -> None:
         self._engine = engine
-        self._declared: dict[str, str] = {}
+        self._declared: dict[str, tuple[Relation, str]] = {}
         self._beside: list[ColumnBeside] = []
         if isinstance(table, Relation):
             self._declared = foreign_keys(engine, table)
@@ -131,13 +131,13 @@ class Keys:
         if column.is_time or column.is_fractional or summary.rows >= CATEGORY_ROWS * summary.distinct:
             return None
         if declared := self._declared.get(column.name.lower()):
-            return declared
+            return declared[0].name
         own = set(stems(column.name))  # the names are one, but for the letters of their tables
         alike = [
             other
             for other in self._beside
             if (column.type == other.column.type or (column.is_integer and other.column.is_integer))
-            and not own.isdisjoint(stems(other.column.name, other.table.name))
+            and not own.isdisjoint(stems(other.column.name, singulars(other.table.name)))
         ]
         for other in alike[:_MOST_TABLES]:
             params = {"column": Identifier(column.name), "key": Identifier(other.column.name)}
@@ -147,15 +147,25 @@ class Keys:
         return None
 
 
-def stems(name: str, table: str = "") -> Iterator[str]:
+def stems(name: str, called: Iterable[str] = ()) -> Iterator[str]:
     """Names of a column elsewhere, in lower case: `id` of the table `customers` is `customer_id`."""
     name = name.lower()
     yield name
     if stem := _STEM.fullmatch(name):
         yield stem[1]
     if name == "id":
-        for owner in (table.lower(), table.lower().removesuffix("s")):
-            yield f"{owner}_id"
+        yield from (f"{owner}_id" for owner in called)
+
+
+#: How plurals end, and how what they are many of.
+_PLURALS = (("s", ""), ("es", ""), ("ies", "y"), ("people", "person"), ("children", "child"), ("men", "man"))
+
+
+def singulars(table: str) -> set[str]:
+    """What one row of a table may be called, in lower case, and the table itself."""
+    name = table.lower()
+    found = (name.removesuffix(many) + one for many, one in _PLURALS if name.endswith(many))
+    return {name, *filter(None, found)}
 
 
 IDENTIFIER, QUASI_IDENTIFIER, SENSITIVE = "identifier", "quasi-identifier", "sensitive"

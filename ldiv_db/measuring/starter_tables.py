@@ -11,7 +11,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase, rows_phrase
 from ldiv_db.database.given_queries import written_query
 from ldiv_db.database.names import Relation
-from ldiv_db.measuring.links import Link, ProfiledTable, Tree, tree_of
+from ldiv_db.measuring.links import Link, ProfiledTable, Tree, leads_alike, tree_of
 from ldiv_db.measuring.people_of_tables import PeopleRows, count_people_rows, linked_as_read, required_of_people
 from ldiv_db.measuring.profile import ColumnProfile
 from ldiv_db.measuring.roles import QUASI_IDENTIFIER, SENSITIVE
@@ -60,10 +60,12 @@ def start_policy(
     if len(tables) == 1:
         (table,) = tables
         return Started(*make_starter_policy(engine, table.profile, table.relation, table.source, lasts))
-    tree = tree_of(tables, links)
+    tree = tree_of(tables, links, lambda way, direct: leads_alike(engine, tables, way, direct))
     if tree is None:
         names = ", ".join(table.name for table in tables)
         why = f"no link between {names}: no column has the values of another table's key, under a like name"
+        if links:
+            why = f"no link between {names} leads to people: the keys are those of lists, as of kinds or places"
         return Started(None, f"{why}; make one in a view, or profile each table by itself")
     made, by_name = dict[str, _Member](), {table.name: table for table in tables}
     for name in (tree.people[0], *tree.links):
