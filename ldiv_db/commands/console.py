@@ -110,8 +110,7 @@ def open_for_command(
 
 def refuse_memory(database: str, wanted: Policy) -> None:
     """Raise PolicyError for a release to a table of a database in memory, which is gone when the command ends."""
-    target = wanted.target
-    if database == ":memory:" and target.file is None and target.database is None:
+    if database == ":memory:" and any(target.file is None and target.database is None for target in wanted.targets):
         what = "a table of a database in memory is gone when the command ends"
         raise PolicyError([Problem("target", what, "name a file: `target: {file: release.parquet}`")])
 

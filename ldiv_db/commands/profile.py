@@ -13,9 +13,9 @@ from ldiv_db.commands.console import ProgressDisplay, show
 from ldiv_db.commands.options import Database, DatabaseOptions, Json, OptionsOf, Quiet, grouped
 from ldiv_db.commands.profile_tables import profile_release
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import InfeasibleError
+from ldiv_db.database.errors import InfeasibleError, PolicyError
 from ldiv_db.measuring.profile import ProfileRequest
-from ldiv_db.measuring.starter_policy import StarterPolicy, refuse_folder, write_starter_policy
+from ldiv_db.measuring.starter_policy import StarterPolicy, refuse_files, refuse_folder, write_starter_policy
 
 
 @grouped
@@ -56,6 +56,7 @@ def profile_command(
     """
     if policy is not None:
         refuse_folder(policy)
+        refuse_files(policy)
     with (
         resources.open(database, True, asked) as connection,
         ProgressDisplay(quiet, "counting columns") as listener,
@@ -64,7 +65,12 @@ def profile_command(
         folder, lasts = policy.parent if policy else Path(), database != ":memory:"
         found = profile_release(engine, tables, asked, folder, listener, lasts)
     started = found.started
-    written = _write(started.starter, started.reason, policy)
+    try:
+        written = _write(started.starter, started.reason, policy)
+    except PolicyError:  # of level files that are there: what took long is shown all the same
+        if not json:
+            show({}, chain(found.text(), _policy_text(started.starter, started.reason, [], show_values)), json)
+        raise
     document = found.as_dict() | {"written": [str(path) for path in written]}
     show(document, chain(found.text(), _policy_text(started.starter, started.reason, written, show_values)), json)
 

@@ -68,26 +68,29 @@ def profile_release(
 ) -> ReleaseProfile:
     """The profile of the tables, and a policy of them that lies in `folder`.
 
-    If the database does not last, one table is published as a file.
+    If the database does not last, what is published are files.
     """
     if asked["population_size"] is not None and len(names) > 1:
         raise refused("population_size", "is of people who have one row each", "profile that table by itself")
-    tables = _profiled(engine, names, asked, folder, listener)
+    tables, empty = _profiled(engine, names, asked, folder, listener)
+    left_out = [f"{name} is empty, and is left out" for name in empty]
     if len(tables) == 1:
         started = start_policy(engine, tables, lasts=lasts)
-        return ReleaseProfile(tables, started, *_estimated(engine, started.starter, folder))
+        expected, said = _estimated(engine, started.starter, folder)
+        return ReleaseProfile(tables, started, expected, [*said, *(f"note: {one}" for one in left_out)])
     links = find_links(engine, tables)
-    started = start_policy(engine, tables, links)
+    started = start_policy(engine, tables, links, lasts=lasts)
     tried, said = _tried(engine, started.starter, folder)
     if not tried:  # rows and values go together in ways that counts of each do not tell
-        started = start_policy(engine, tables, links, most_l=2)
+        started = start_policy(engine, tables, links, most_l=2, lasts=lasts)
         _, said = _tried(engine, started.starter, folder)
-    return ReleaseProfile(tables, started, None, said)
+    return ReleaseProfile(tables, started, None, [*left_out, *said])
 
 
 def _profiled(
     engine: Engine, names: Sequence[str], asked: Mapping[str, Any], folder: Path, listener: Listener
-) -> list[ProfiledTable]:
+) -> tuple[list[ProfiledTable], list[str]]:
+    """The profiles of the tables that have rows, and the names of those that have none, where others have some."""
     opened = {}
     for text in names:
         relation = resolve_source(engine, text, Path(), "table")
@@ -99,13 +102,17 @@ def _profiled(
         opened[name] = text, relation
     columns = {name: [column.name for column in columns_of(engine, rows)] for name, (_, rows) in opened.items()}
     qi, secrets = (_by_table(asked[key] or (), columns, key) for key in ("qi", "sensitive"))
+    empty = [name for name, (_, rows) in opened.items() if len(opened) > 1 and not engine.count(rows)]
+    empty = empty if len(empty) < len(opened) else []
     found = []
     for name, (text, relation) in opened.items():
+        if name in empty:
+            continue
         keys = None if asked["qi"] is None else qi[name]
         beside = {"population": asked["population_size"], "hipaa": asked["hipaa"]}
         profile = profile_table(engine, relation, keys, secrets[name], listener.on_progress, **beside)
         found.append(ProfiledTable.of(engine, name, _source(text, relation, folder), relation, profile))
-    return found
+    return found, empty
 
 
 def _source(table: str, relation: Relation | FileRelation, folder: Path) -> str:

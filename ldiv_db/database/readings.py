@@ -6,7 +6,7 @@ that was loaded from one, is text. A view reads it; the source stays what it is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ldiv_db.database.catalog import Column, columns_of
@@ -91,8 +91,16 @@ class _Told:
         return self.text if kind is None else f"CAST({self.value} AS {kind})"
 
 
-def read_by(engine: Engine, source: Relation | FileRelation, readings: Sequence[Reading]) -> Relation | FileRelation:
-    """A view of the source with columns read so, or itself; raises PolicyError for values that no type takes."""
+def read_by(
+    engine: Engine,
+    source: Relation | FileRelation,
+    readings: Sequence[Reading],
+    way_of: Callable[[Column], str] = lambda column: "",
+) -> Relation | FileRelation:
+    """A view of the source with columns read so, or itself; raises PolicyError for values that no type takes.
+
+    `way_of` says how else texts of a column are read, empty if nothing is known.
+    """
     wanted = {reading.column.lower(): reading for reading in readings}
     columns = columns_of(engine, source) if wanted else []
     told = [_Told(column, wanted[column.name.lower()]) for column in columns if column.name.lower() in wanted]
@@ -111,8 +119,10 @@ def read_by(engine: Engine, source: Relation | FileRelation, readings: Sequence[
         fits = [kind for kind in kinds if not misfits[name, kind]]
         if kinds and not (fits or one.reading.optional or one.column.is_number):
             what = "numbers" if kinds == NUMBERS else "times" if kinds == TIMES else "numbers or times"
+            what += "" if kinds == NUMBERS else " such as 2024-05-31"
             unread = count_phrase(min(misfits[name, kind] for kind in kinds), "row", "rows")
-            where, way_out = f"quasi_identifiers.{name}.null_values", "list all texts that stand for no value"
+            where = f"quasi_identifiers.{name}.null_values"
+            way_out = way_of(one.column) or "list all texts that stand for no value"
             problems.append(Problem(where, f"leaves {unread} whose values are no {what}", way_out))
         read[name] = one.read_as(next(iter(fits), None))
     refuse(problems)

@@ -23,7 +23,7 @@ from ldiv_db.database.errors import PolicyError, Problem, count_phrase, nearest,
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.measuring.roles import is_postal
 from ldiv_db.measuring.uniqueness import Summary, Texts, summarise
-from ldiv_db.policy.quasi_identifiers import covers
+from ldiv_db.policy.quasi_identifiers import cast_of_texts, covers
 from ldiv_db.recoding.snapshot import bounds_of, refuse_odd_years
 from ldiv_db.taxonomies import making
 from ldiv_db.taxonomies import taxonomy as taxonomies
@@ -38,6 +38,8 @@ _QUESTION = "; few rows have each: DOES IT NAME PEOPLE? Then move it to `identif
 FOLDED: tuple[Step, ...] = ("trim", "casefold")
 #: The stretches of time, rising.
 DATES = ("day", "month", "quarter", "year")
+#: The characters of the longest date with a time that is looked for.
+_LONGEST_DATE = 30
 #: What columns of codes of diagnoses, and of countries are called.
 _DIAGNOSES, _COUNTRIES = re.compile(r"(?i:icd|diag|(^|_)dx)"), re.compile(r"(?i:country|nation)")
 #: What the two columns of a place are called, with the degrees that they go up to, and the sides of cells in degrees.
@@ -49,6 +51,7 @@ SAFE_HARBOR = (
     "Columns were recognised by name and type: look for other identifiers of the 18 kinds, also inside texts.",
     "You must also have no actual knowledge that somebody can be identified by what is left.",
 )  # fmt: skip
+_AREAS = "postal codes: prefixes, which are areas"
 _AGE = re.compile(r"(^|_)ages?($|_)")
 _BIRTH = re.compile(r"birth|born|(^|_)(dob|yob)($|_)")
 _AREA = re.compile(
@@ -101,6 +104,19 @@ class GeneralisationFinder:
             return f"{have} of five digits: convert them in a view" if unfit else ""
         return _why_unfit(summary) if self._hipaa else ""
 
+    def dates_in(self, summary: Summary) -> str:
+        """How texts that may be dates or times in another form are read as such, for what was said before."""
+        texts = summary.texts
+        if (
+            texts is None
+            or not texts.shortest
+            or texts.longest > _LONGEST_DATE
+            or 2 * texts.numbered < summary.distinct
+        ):
+            return ""
+        found = cast_of_texts(self._engine, self._table, summary.column)
+        return f"; {found}" if "dates" in found.partition(":")[0] else ""
+
     def _without_leaf(self, column: Column, name: str) -> int:
         params = {"rows": self._table, "column": Identifier(column.name), "levels": making.LEVELS[name]()}
         return int(self._engine.scalar("taxonomies/count_without_leaf", **params))
@@ -116,10 +132,10 @@ class GeneralisationFinder:
         return taxonomy is not None and covers(self._engine, taxonomy, self._table, column)
 
     def _on_a_line(self, summary: Summary) -> tuple[Generalisation | None, str]:
-        column = summary.column
+        column, name = summary.column, Identifier(summary.column.name)
         check: Callable[..., Any] = refuse_odd_years if column.is_time else bounds_of
         try:
-            check(self._engine, self._table, Identifier(column.name), column)
+            check(self._engine, self._table, name, column)
         except PolicyError as error:
             return None, error.problems[0].what
         if self._hipaa and (way := _by_safe_harbor(summary)):
@@ -129,6 +145,10 @@ class GeneralisationFinder:
         if self._is_side_of_place(column):
             return Generalisation({"taxonomy": {"ranges": _CELLS}}, "a place: cells of a grid, from 1 km on"), ""
         said = "times: ranges" if column.is_time else "numbers: ranges"
+        if is_postal(summary) and column.is_integer:
+            shortest, longest = (len(str(int(end))) for end in bounds_of(self._engine, self._table, name, column))
+            if shortest == longest > 1:
+                return Generalisation({"taxonomy": {"prefix": falling_lengths(longest)}}, _AREAS), ""
         if is_postal(summary):
             said += f"; as texts, postal codes have prefixes, which are areas{self._lengths(column)}"
         return Generalisation({"numeric": True}, said), ""
@@ -193,7 +213,7 @@ class GeneralisationFinder:
             way = _by_safe_harbor(summary) if self._hipaa else None
             why = "codes of one length: prefixes, if codes that begin alike are alike"
             if is_postal(summary):
-                why = "postal codes: prefixes, which are areas"
+                why = _AREAS
                 why += "" if way or texts.shortest == texts.longest else self._lengths(summary.column)
             return way or Generalisation(settings, f"{why}{asked}"), ""
         if summary.distinct <= LISTED_VALUES and not texts.unlisted:

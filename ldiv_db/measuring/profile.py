@@ -263,10 +263,10 @@ class _Roles:
             return SENSITIVE, "named", None
         belonging = "" if asked else self._why_belonging(summary, all_columns)
         if asked is None and (why := self._why_identifier(summary) or belonging):
-            return IDENTIFIER, why, None
+            return IDENTIFIER, why + ("" if names_people(summary) else self._ways.dates_in(summary)), None
         way, why = self._ways.find(summary)
         if way is None:
-            return IDENTIFIER, f"named, but {why}" if asked else why, None
+            return IDENTIFIER, (f"named, but {why}" if asked else why) + self._ways.dates_in(summary), None
         if told := self._written.get(summary.column.name):
             reading, said = told
             way = replace(way, settings=way.settings | settings_of(reading), said=f"{way.said}{said}")

@@ -218,7 +218,7 @@ def make_starter_policy(
     if not keys:
         return None, "no policy to start from: no column can be generalised, see the reasons"
     suggestions = _of_people(profile, [suggest(engine, table, column) for column in profile.sensitive])
-    target = target_of(engine, source) if lasts else "release.parquet"
+    target = target_of(engine, source, "" if lasts else "release.parquet")
     policy = _policy(profile, source, target, suggestions)
     text, shown = (policy_text(policy, profile, told) for told in (suggestions, [veiled(one) for one in suggestions]))
     return StarterPolicy(policy, text, shown, level_files(engine, table, keys)), ""
@@ -280,18 +280,22 @@ def by_column(required: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, An
     return [{**one, "sensitive": name} for name, each in required.items() for one in each]
 
 
-def target_of(engine: Engine, source: str) -> str:
-    """A table that is not there yet, named after the source."""
+def target_of(engine: Engine, source: str, instead: str = "") -> str:
+    """A table that is not there yet, named after the source, in a schema where there are some; or a file `instead`."""
+    if instead:
+        return instead
     file = FileRelation.of(source)
     stem = Path(source).stem if file else Relation.parse(source).name
     has_schemas = engine.snapshot.traits(engine.snapshot.current).has_schemas
-    schema, before, number = ("published",) if has_schemas else (), "" if has_schemas else "published_", 1
-    name = f"{before}{stem}"
-    while catalog.table_exists(engine, Relation((*schema, name))):
+
+    def named(name: str) -> Relation:
+        return Relation(("published", name) if has_schemas else (f"published_{name}",))
+
+    found, number = named(stem), 1
+    while catalog.table_exists(engine, found):
         number += 1
-        name = f"{before}{stem}_{number}"
-    relation = Relation((*schema, name))
-    return str(relation) if re.fullmatch(r"[a-z_][a-z0-9_]*", name, re.IGNORECASE) else relation.sql()
+        found = named(f"{stem}_{number}")
+    return str(found) if re.fullmatch(r"[a-z_][a-z0-9_]*", found.name, re.IGNORECASE) else found.sql()
 
 
 # -- level files -------------------------------------------------------------------------------------
@@ -332,6 +336,13 @@ def refuse_folder(policy: Path) -> None:
         raise PolicyError([Problem("policy", f"there is no folder {policy.parent}", "make it, or name another")])
 
 
+def refuse_files(*paths: Path) -> None:
+    """Raise PolicyError for files that are there: nothing is overwritten."""
+    refuse(
+        Problem("policy", f"{path} exists", "name another folder or file") for path in paths if os.path.lexists(path)
+    )
+
+
 def write_starter_policy(skeleton: StarterPolicy, policy: Path) -> list[Path]:
     """Write the policy and its level files beside it; returns their paths.
 
@@ -340,8 +351,7 @@ def write_starter_policy(skeleton: StarterPolicy, policy: Path) -> list[Path]:
     texts = {policy: skeleton.text, **{policy.parent / name: text for name, text in skeleton.files.items()}}
     if len(texts) <= len(skeleton.files):
         raise PolicyError([Problem("policy", f"{policy} is the name of a taxonomy's file", "name another")])
-    there = [path for path in texts if os.path.lexists(path)]
-    refuse(Problem("policy", f"{path} exists", "name another folder or file") for path in there)
+    refuse_files(*texts)
     for path, text in texts.items():
         with path.open("x", encoding="utf-8", newline="") as file:
             file.write(text)

@@ -55,7 +55,7 @@ def start_policy(
 ) -> Started:
     """A policy of a table, or of those that lead to people; notes say what of others, and of rows, is left out.
 
-    No `frequency` of several tables asks for more than `most_l`.
+    No `frequency` of several tables asks for more than `most_l`. If the database does not last, files are published.
     """
     if len(tables) == 1:
         (table,) = tables
@@ -77,7 +77,7 @@ def start_policy(
     if files := [one.name for one in members if isinstance(one.table.relation, FileRelation) and one.query]:
         why = f"{files[0]} is a file, which a query must read: load it into a table"
         return Started(None, f"no policy was made: {why}", tree, notes)
-    said = {one.name: one.described() for one in members}
+    said = {one.name: one.described(lasts) for one in members}
     rows = linked_as_read(engine, [one.table for one in members], said)
     if empty := [name for name, relation in rows.items() if not engine.count(relation)]:
         why = f"no row of {empty[0]} that can be read leads to somebody"
@@ -95,7 +95,7 @@ def _of_others(tables: Sequence[ProfiledTable], tree: Tree) -> Iterator[str]:
         if table.name not in (tree.people[0], *tree.links):
             way_out = "`public: true` with `keep` publishes columns as they are, if they are of nobody"
             yield f"{table.name} leads to nobody of {tree.people[0]}, and is left out; {way_out}"
-    for link in tree.others:
+    for link in (one for one in tree.others if one.parent[0] in (tree.people[0], *tree.links)):
         yield f"another link fits: {link} ({link.why}); taken: {tree.links[link.child[0]]}"
     if tree.is_of_rows:
         yield f"each row of {tree.people[0]} is taken for a person of its own: no column says whose they are"
@@ -132,10 +132,11 @@ class _Member:
         }
         self.query = self._query()
 
-    def described(self) -> dict[str, Any]:
+    def described(self, lasts: bool) -> dict[str, Any]:
         """The table as the policy describes it."""
+        file = "" if lasts else f"release/{_plain(self.name)}.parquet"
         source: Any = {"query": self.query} if self.query else self.table.source
-        found: dict[str, Any] = {"source": source, "target": target_of(self._engine, self.table.source)}
+        found: dict[str, Any] = {"source": source, "target": target_of(self._engine, self.table.source, file)}
         if self.link is None or self.link.parent == self._people:
             found["person"] = self._owner
         else:
@@ -211,13 +212,18 @@ class _Member:
             yield f"{rows_phrase(one.nulls)} of {name} have no {one.column.name}, and {way} in the query"
 
 
+def _plain(name: str) -> str:
+    """A name as any file system takes it."""
+    return "".join(c if c.isalnum() else "_" for c in name)
+
+
 def _with_files_of_its_own(table: ProfiledTable) -> ProfiledTable:
     """The table with its level files named after it, as columns of several tables may have one name."""
 
     def renamed(column: ColumnProfile) -> ColumnProfile:
         if column.way is None or not column.way.file:
             return column
-        file = f"{''.join(c if c.isalnum() else '_' for c in table.name)}_{column.way.file}"
+        file = f"{_plain(table.name)}_{column.way.file}"
         way = replace(column.way, file=file, settings=column.way.settings | {"taxonomy": {"file": file}})
         return replace(column, way=way)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,9 @@ def open_columns(engine: Engine, policy: Policy, folder: Path) -> Relation | Fil
 def read_columns(engine: Engine, policy: Policy, table: Relation | FileRelation) -> Relation | FileRelation:
     """A table or file with columns of the source, those read so of which the policy says how; raises PolicyError."""
     told = {name: qi for name, qi in policy.quasi_identifiers.items() if qi.is_read}
-    return read_by(engine, table, [qi.reading(name) for name, qi in told.items()])
+    return read_by(
+        engine, table, [qi.reading(name) for name, qi in told.items()], partial(cast_of_texts, engine, table)
+    )
 
 
 def without_uncounted(policy: Policy, columns: Sequence[Column]) -> Policy:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem, count_phrase
+from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, count_phrase
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation, Value
 from ldiv_db.database.queries import Where
@@ -47,8 +47,18 @@ def scan(
     counted: bool = False,
 ) -> tuple[Copied, list[Axis]]:
     """The source copied and its quasi-identifiers encoded, with `side_columns` in the copy; raises as `encode`."""
-    copied = Snapshot(engine, source, side_columns, counted=counted).take()
-    return copied, Encoder(engine, source, copied, show_values).axes()
+    snapshot = Snapshot(engine, source, side_columns, counted=counted)
+    copied = snapshot.taken()
+    encoder = Encoder(engine, source, copied, show_values)
+    try:
+        snapshot.check(copied.snapshot, copied.weight)
+    except InfeasibleError as nulls:
+        try:  # what else is wrong is said as well
+            encoder.axes()
+        except PolicyError as error:
+            raise PolicyError([*error.problems, Problem("nulls", str(nulls))]) from None
+        raise
+    return copied, encoder.axes()
 
 
 class Encoder:

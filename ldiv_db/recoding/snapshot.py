@@ -132,6 +132,12 @@ class Snapshot:
         Raises InfeasibleError for an empty source and for NULLs that the policy rejects, PolicyError for values that
         are equal and written differently, so that one would stand for another.
         """
+        copied = self.taken()
+        self.check(copied.snapshot, copied.weight)
+        return copied
+
+    def taken(self) -> Copied:
+        """The copy, with rows in it; raises InfeasibleError without any. What stands in them is not checked."""
         engine, source = self.engine, self.source.relation
         with engine.one_moment(source):
             rows_in = engine.count(source) if self.source.weight is None else count_weights(engine, self.source)
@@ -143,7 +149,6 @@ class Snapshot:
             raise InfeasibleError(f"{source} is empty: there is nothing to publish")
         if kept == 0:
             raise InfeasibleError(f"every one of the {rows_in:,} rows has a NULL that the policy suppresses")
-        self.check(snapshot, weight)
         return Copied(snapshot, rows_in, rows_in - kept, weight)
 
     def copy(self, grouped: bool = False) -> Relation:
