@@ -107,12 +107,7 @@ class GeneralisationFinder:
     def dates_in(self, summary: Summary) -> str:
         """How texts that may be dates or times in another form are read as such, for what was said before."""
         texts = summary.texts
-        if (
-            texts is None
-            or not texts.shortest
-            or texts.longest > _LONGEST_DATE
-            or 2 * texts.numbered < summary.distinct
-        ):
+        if texts is None or texts.longest > _LONGEST_DATE or 2 * texts.numbered < summary.distinct:
             return ""
         found = cast_of_texts(self._engine, self._table, summary.column)
         return f"; {found}" if "dates" in found.partition(":")[0] else ""

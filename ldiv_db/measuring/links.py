@@ -8,11 +8,10 @@ database.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
-from ldiv_db.auditing.people_names import CATEGORY_ROWS, FEW_VALUES, are_few_kinds, tells_being, tells_one
+from ldiv_db.auditing.people_names import CATEGORY_ROWS, FEW_VALUES, tells_one
 from ldiv_db.database.catalog import Column, columns_of, full_name
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
@@ -23,11 +22,9 @@ from ldiv_db.measuring.profile import ColumnProfile, Profile
 from ldiv_db.measuring.roles import IDENTIFIER, singulars, stems
 
 DECLARED, BY_NAME, BY_VALUES = "declared as a foreign key", "names and values", "values alone"
-_REASONS = (DECLARED, BY_NAME, BY_VALUES)
+REASONS = (DECLARED, BY_NAME, BY_VALUES)
 #: Names of keys that say nothing of what they number, and of what rows of any table have.
 _BARE = {"id", "key", "nr", "no", "num", "number", "code", "uuid", "guid", "name", "title", "label", "description"}
-#: People who have so many rows each in a table of people are not whose these are, but who serves them.
-_MANY = 4
 #: The key of a table: (table, column).
 Key = tuple[str, str]
 
@@ -147,11 +144,11 @@ def _links_of(
         name = column.column.name
         said = declared.keys(child, name)
         named = [(parent, key) for parent, key in keys if (parent.name, key.lower()) in (said or ())]
-        alike = [(parent, key) for parent, key in keys if _alike(name, key, parent)]
+        by_name = [(parent, key) for parent, key in keys if alike(name, key, parent)]
         of_values = [] if said is not None else [
             (parent, key) for parent, key in keys if _is_told_by_values(child, column, parent, parent.counted(key))
         ]  # fmt: skip
-        fitting = next((one for one in zip((named, alike, of_values), _REASONS, strict=True) if one[0]), ([], ""))
+        fitting = next((one for one in zip((named, by_name, of_values), REASONS, strict=True) if one[0]), ([], ""))
         for parent, key in fitting[0]:
             link, known = _held(engine, child, name, parent, key, fitting[1])
             lost = column.distinct - known  # strangers, and what cannot be read as the key
@@ -167,11 +164,11 @@ def _furthest(tables: Sequence[ProfiledTable], links: Sequence[Link]) -> list[Li
     few got a prize is none.
     """
     by_name = {table.name: table for table in tables}
-    every = {(link.child, link.parent): _REASONS.index(link.why) for link in links}
+    every = {(link.child, link.parent): REASONS.index(link.why) for link in links}
 
     def rank(key: Key) -> tuple[bool, bool, int]:
         table = by_name[key[0]]
-        return table.tells_people, _alike(key[1], "id", table), -list(by_name).index(key[0])
+        return table.tells_people, alike(key[1], "id", table), -list(by_name).index(key[0])
 
     def goes_on(key: Key) -> list[Key]:
         above = [above for below, above in every if below == key]
@@ -180,11 +177,11 @@ def _furthest(tables: Sequence[ProfiledTable], links: Sequence[Link]) -> list[Li
     def stays(link: Link) -> bool:
         if any((link.child, above) in every for above in goes_on(link.parent)):
             return False
-        if every.get((link.parent, link.child), len(_REASONS)) < _REASONS.index(link.why):
+        if every.get((link.parent, link.child), len(REASONS)) < REASONS.index(link.why):
             return False  # the other table names rows of this one
         table, key = by_name[link.parent[0]], link.parent[1]
         before = table.keys[: table.keys.index(key)] if key in table.keys else []
-        own = link.why != BY_NAME or _alike(key, "id", table)
+        own = link.why != BY_NAME or alike(key, "id", table)
         return own or not any(goes_on((table.name, one)) for one in before)
 
     return [link for link in links if stays(link)]
@@ -193,13 +190,13 @@ def _furthest(tables: Sequence[ProfiledTable], links: Sequence[Link]) -> list[Li
 def _shared(engine: Engine, child: ProfiledTable, parent: ProfiledTable) -> Iterator[Link]:
     """Columns of the same people by their names, most of whose values the other has too."""
     ours, theirs = ([c.column.name for c in one.linking if tells_one(c.column.name)] for one in (child, parent))
-    for name, other in ((name, other) for name in ours for other in theirs if _alike(name, other)):
+    for name, other in ((name, other) for name in ours for other in theirs if alike(name, other)):
         link, known = _held(engine, child, name, parent, other, BY_NAME)
         if 2 * known >= child.counted(name).distinct:
             yield replace(link, lacking=0, strangers=0)
 
 
-def _alike(column: str, key: str, parent: ProfiledTable | None = None) -> bool:
+def alike(column: str, key: str, parent: ProfiledTable | None = None) -> bool:
     """True if the names say that the column names rows of the table, whose key that is."""
     called = parent.singulars if parent else set[str]()
     ours = {_bare(stem) for stem in stems(column)}
@@ -241,162 +238,3 @@ def _held(
     counts = (found["unknown"], found["lacking"], found["lacking_values"])
     link = Link((child.name, column), (parent.name, key), why, *counts, cast=cast)
     return link, found["people"] - found["lacking_values"]
-
-
-# -- whose rows they are -------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Tree:
-    """The table of people with the column that says who they are, and for each other one that leads there its link.
-
-    `others` are links that might be taken. `is_of_rows` says that nothing tells whose the rows of that table are.
-    """
-
-    people: tuple[str, str]
-    links: Mapping[str, Link]
-    others: Sequence[Link]
-    is_of_rows: bool = False
-
-    def key_of(self, table: str) -> str:
-        """The key by which rows of other tables belong to that table's; empty if none do, or it is that of people."""
-        own = (link.parent for link in self.links.values() if link.parent[0] == table)
-        return next((key for name, key in own if (name, key) != self.people), "")
-
-
-#: Whether a way from the first link's child by the others to people leads to whom the last says.
-Agrees = Callable[[Sequence[Link], Link], bool]
-
-
-def tree_of(
-    tables: Sequence[ProfiledTable], links: Sequence[Link], agrees: Agrees = lambda way, direct: True
-) -> Tree | None:
-    """The tables that lead to people, None if none does.
-
-    The table of people has the key to which most tables lead; one whose name says people comes before others, and one
-    whose values have very many rows each, as lists of categories have, is none unless it says so.
-    """
-    by_name = {table.name: table for table in tables}
-    roots = dict.fromkeys(link.parent for link in links)
-    for table in tables if links else ():
-        if table.tells_people and table.keys and not any(table.name == name for name, _ in roots):
-            roots[table.name, min(table.keys, key=lambda key: not _alike(key, "id", table))] = None
-    found = [_tree(tables, links, people, agrees) for people in roots]
-
-    def rank(tree: Tree) -> tuple[bool, bool, int, int, int, int]:
-        lost = sum(link.lost for link in tree.links.values())
-        own = [link for name, link in tree.links.items() if not _of_other_people(by_name, tree, name)]
-        why = sum(_REASONS.index(link.why) for link in own)
-        rows = by_name[tree.people[0]].profile.rows
-        return tells_people(tree), not _is_list(by_name, tree), len(own), -why, rows, -lost
-
-    def tells_people(tree: Tree) -> bool:
-        direct = [link.child[1] for link in tree.links.values() if link.parent == tree.people]
-        return tells_one(tree.people[1]) or by_name[tree.people[0]].tells_people or any(map(tells_one, direct))
-
-    best = max(found, key=rank, default=None)
-    if best is None or tells_people(best):
-        return best
-    if _is_list(by_name, best):
-        return None
-    table, whose = best.people[0], by_name[best.people[0]].profile.individual
-    if whose is None:
-        return replace(best, is_of_rows=True)
-    return replace(best, people=(table, whose.column.name))
-
-
-def _is_list(tables: Mapping[str, ProfiledTable], tree: Tree) -> bool:
-    """True if rows of a table lead to few kinds of things, or very many to each."""
-    counts = [tables[name].counted(link.child[1]) for name, link in tree.links.items() if link.parent == tree.people]
-    return any(
-        are_few_kinds(one.distinct, one.rows - one.nulls) or one.rows - one.nulls >= CATEGORY_ROWS * one.distinct
-        for one in counts
-    )
-
-
-def _of_other_people(tables: Mapping[str, ProfiledTable], tree: Tree, name: str) -> bool:
-    """True if a table leads to people by way of others, as a shop's customers lead to who serves them."""
-    if name not in tree.links:
-        return False
-    table, link = tables[name], tree.links[name]
-    counted = table.counted(link.child[1])
-    is_of_others = any(map(tells_being, table.singulars)) and counted.rows - counted.nulls >= _MANY * counted.distinct
-    return is_of_others or _of_other_people(tables, tree, link.parent[0])
-
-
-def _tree(tables: Sequence[ProfiledTable], links: Sequence[Link], people: Key, agrees: Agrees) -> Tree:
-    known = _of_one_key(links, people)
-    leading = _leading(known, people[0])
-    taken: dict[str, Link] = {}
-    left, depth = [table.name for table in tables if table.name in leading], {people[0]: 0}
-    while left:
-        ready = {name: [one for one in known if one.child[0] == name and one.parent[0] in depth] for name in left}
-        ready = {name: own for name, own in ready.items() if own}
-        waits = {name for name in ready if any(one.child[0] == name and one.parent[0] in left for one in known)}
-        name = next((name for name in ready if name not in waits), next(iter(ready)))
-        direct = [one for one in ready[name] if one.parent == people]
-        able = [one for one in ready[name] if all(agrees(_way(taken, one), other) for other in direct[:1])]
-        taken[name] = min(able, key=lambda one: (_REASONS.index(one.why), one.lost, -depth[one.parent[0]]))
-        depth[name] = depth[taken[name].parent[0]] + 1
-        left.remove(name)
-    others = [one for one in links if one.child[0] in taken and one not in taken.values()]
-    return Tree(people, taken, [one for one in others if one.child[0] not in _above(taken, one.parent[0])])
-
-
-def _way(taken: Mapping[str, Link], link: Link) -> list[Link]:
-    """The link, and those that lead on from it to people."""
-    above = link.parent[0]
-    return [link, *(_way(taken, taken[above]) if above in taken else [])]
-
-
-def leads_alike(engine: Engine, tables: Sequence[ProfiledTable], way: Sequence[Link], direct: Link) -> bool:
-    """True if all rows lead to the same people by a way and by a column that names these; else the column says whose.
-
-    It is not counted where keys are read as another type.
-    """
-    if len(way) == 1:
-        return True
-    if any(link.cast for link in (*way, direct)):
-        return False
-    relations = {table.name: table.relation for table in tables}
-    steps = [
-        {"rows": relations[link.parent[0]], "key": Identifier(link.parent[1]), "owner": Identifier(above.child[1])}
-        | {"alias": Identifier(f"t{number}")}
-        for number, (link, above) in enumerate(pairwise(way))
-    ]
-    params = {"rows": relations[direct.child[0]], "column": Identifier(way[0].child[1])}
-    astray = engine.scalar("measuring/profile/count_astray", **params, whose=Identifier(direct.child[1]), steps=steps)
-    return not astray
-
-
-def _above(taken: Mapping[str, Link], table: str) -> set[str]:
-    """The table, and those that its rows lead through."""
-    return {table} | (_above(taken, taken[table].parent[0]) if table in taken else set())
-
-
-def _of_one_key(links: Iterable[Link], people: Key) -> list[Link]:
-    """The links to one key of each table: that of people, or of those that are declared the one that most lead to."""
-    away = [link for link in links if link.child[0] != people[0]]
-    chosen = {people[0]: people[1]}
-    for table in {link.parent[0] for link in away} - {people[0]}:
-        own = [link for link in away if link.parent[0] == table]
-        by_key = {key: [link for link in own if link.parent[1] == key] for key in (link.parent[1] for link in own)}
-
-        def rank(key: str, by_key: Mapping[str, list[Link]] = by_key) -> tuple[int, int, int, str]:
-            to_key = by_key[key]
-            best = min(_REASONS.index(one.why) for one in to_key)
-            return best, -len(to_key), sum(one.lost for one in to_key), key
-
-        chosen[table] = min(by_key, key=rank)
-    return [
-        link for link in away if chosen[link.parent[0]] == link.parent[1] and link.child[1] != chosen.get(link.child[0])
-    ]
-
-
-def _leading(links: Sequence[Link], root: str) -> set[str]:
-    """The tables from which links lead to a root."""
-    found, before = {root}, set[str]()
-    while found != before:
-        before = found
-        found = found | {link.child[0] for link in links if link.parent[0] in found}
-    return found - {root}

@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -218,7 +219,7 @@ def make_starter_policy(
     if not keys:
         return None, "no policy to start from: no column can be generalised, see the reasons"
     suggestions = _of_people(profile, [suggest(engine, table, column) for column in profile.sensitive])
-    target = target_of(engine, source, "" if lasts else "release.parquet")
+    target = target_of(engine, source) if lasts else "release.parquet"
     policy = _policy(profile, source, target, suggestions)
     text, shown = (policy_text(policy, profile, told) for told in (suggestions, [veiled(one) for one in suggestions]))
     return StarterPolicy(policy, text, shown, level_files(engine, table, keys)), ""
@@ -280,21 +281,14 @@ def by_column(required: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, An
     return [{**one, "sensitive": name} for name, each in required.items() for one in each]
 
 
-def target_of(engine: Engine, source: str, instead: str = "") -> str:
-    """A table that is not there yet, named after the source, in a schema where there are some; or a file `instead`."""
-    if instead:
-        return instead
+def target_of(engine: Engine, source: str) -> str:
+    """A table that is not there yet, named after the source, in a schema of its own where there are any."""
     file = FileRelation.of(source)
     stem = Path(source).stem if file else Relation.parse(source).name
-    has_schemas = engine.snapshot.traits(engine.snapshot.current).has_schemas
-
-    def named(name: str) -> Relation:
-        return Relation(("published", name) if has_schemas else (f"published_{name}",))
-
-    found, number = named(stem), 1
-    while catalog.table_exists(engine, found):
-        number += 1
-        found = named(f"{stem}_{number}")
+    schema = ["published"] if engine.snapshot.traits(engine.snapshot.current).has_schemas else []
+    first = stem if schema else f"published_{stem}"
+    named = (Relation((*schema, first if number == 1 else f"{first}_{number}")) for number in count(1))
+    found = next(relation for relation in named if not catalog.table_exists(engine, relation))
     return str(found) if re.fullmatch(r"[a-z_][a-z0-9_]*", found.name, re.IGNORECASE) else found.sql()
 
 

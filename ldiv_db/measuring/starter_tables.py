@@ -11,8 +11,16 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase, rows_phrase
 from ldiv_db.database.given_queries import written_query
 from ldiv_db.database.names import Relation
-from ldiv_db.measuring.links import Link, ProfiledTable, Tree, leads_alike, tree_of
-from ldiv_db.measuring.people_of_tables import PeopleRows, count_people_rows, linked_as_read, required_of_people
+from ldiv_db.measuring.links import Link, ProfiledTable
+from ldiv_db.measuring.people_of_tables import (
+    PeopleRows,
+    Tree,
+    count_people_rows,
+    leads_alike,
+    linked_as_read,
+    required_of_people,
+    tree_of,
+)
 from ldiv_db.measuring.profile import ColumnProfile
 from ldiv_db.measuring.roles import QUASI_IDENTIFIER, SENSITIVE
 from ldiv_db.measuring.starter_policy import (
@@ -134,9 +142,9 @@ class _Member:
 
     def described(self, lasts: bool) -> dict[str, Any]:
         """The table as the policy describes it."""
-        file = "" if lasts else f"release/{_plain(self.name)}.parquet"
+        target = target_of(self._engine, self.table.source) if lasts else f"release/{_plain(self.name)}.parquet"
         source: Any = {"query": self.query} if self.query else self.table.source
-        found: dict[str, Any] = {"source": source, "target": target_of(self._engine, self.table.source, file)}
+        found: dict[str, Any] = {"source": source, "target": target}
         if self.link is None or self.link.parent == self._people:
             found["person"] = self._owner
         else:

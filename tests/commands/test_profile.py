@@ -128,9 +128,14 @@ def test_a_table_of_which_nothing_can_be_made_has_no_policy(bed: Any) -> None:
 
 def test_nothing_is_overwritten(bed: Any) -> None:
     words = ("profile", bed.database, "patients", "--sensitive", "disease", "--qi", "age,country", "--policy")
-    assert "policy.yml exists" in bed.fails(2, *words, bed.policy)
-    assert "country.csv exists" in bed.fails(2, *words, bed.folder / "new.yml")
-    assert "name of a taxonomy" in bed.fails(2, *words, bed.folder / "country.csv")
+    assert "policy.yml exists" in bed.fails(2, "profile", bed.database, "gone", "--policy", bed.policy), (
+        "before any work"
+    )
+    called = bed.call(*words, bed.folder / "new.yml")
+    assert called.code == 2 and "country.csv exists" in called.err
+    assert "quasi_identifiers:" in called.out and "largest feasible l" in called.out, "shown all the same"
+    (bed.folder / "country.csv").unlink()
+    assert "name of a taxonomy" in bed.call(*words, bed.folder / "country.csv").err
 
 
 def test_odd_names_values_and_types_make_a_policy_that_runs(bed: Any) -> None:

@@ -73,6 +73,39 @@ def test_what_is_of_no_table_or_of_several_is_refused(clinic: Any, words: tuple[
     assert message in clinic.fails(2, "profile", clinic.database, *NAMES, *words)
 
 
+def test_tables_without_rows_are_left_out_and_told(clinic: Any) -> None:
+    clinic.sql("CREATE TABLE scans AS FROM labs LIMIT 0")
+    called = clinic.call("profile", clinic.database, *NAMES, "scans", "--sensitive", "stays.value")
+    assert (
+        called.code == 0 and "scans is empty, and is left out" in called.out and "links to patients.who" in called.out
+    )
+    called = clinic.call("profile", clinic.database, "patients", "scans")
+    assert called.code == 0 and "scans is empty, and is left out" in called.out
+
+
+def test_of_files_without_a_database_files_are_published(clinic: Any) -> None:
+    """Keys of unlike types are held against one another, which the reader of a CSV file is not asked to read."""
+    with duckdb.connect() as con:
+        con.execute("CREATE TABLE p AS SELECT 'u' || i AS uuid, i AS patient_id, i % 40 AS age FROM range(60) AS r(i)")
+        con.execute(
+            "CREATE TABLE s AS SELECT i AS stay_id, i % 60 AS patient_id, 'd' || i % 7 AS dx FROM range(90) r(i)"
+        )
+        for table, file in (("p", "patients.csv"), ("s", "stays.csv")):
+            con.execute(f"COPY {table} TO '{clinic.folder / file}'")
+    files, policy = [clinic.folder / "patients.csv", clinic.folder / "stays.csv"], clinic.folder / "files.yml"
+    called = clinic.call("profile", ":memory:", *files, "--sensitive", "dx", "--policy", policy)
+    assert called.code == 0, called.err
+    assert "stays.patient_id → patients.patient_id" in called.out and "names and values" in called.out
+    written = yaml.safe_load(policy.read_text())["tables"]
+    assert [one["target"] for one in written.values()] == ["release/patients.parquet", "release/stays.parquet"]
+    for command in ("plan", "run"):
+        assert clinic.call(command, ":memory:", policy).code == 0
+    assert {file.name for file in (clinic.folder / "release").iterdir()} == {"patients.parquet", "stays.parquet"}
+    written["stays"]["target"] = "published.stays"
+    policy.write_text(yaml.safe_dump({"individual": "patient_id", "tables": written, "require": [{"k": 2}]}))
+    assert "gone when the command ends" in clinic.fails(2, "run", ":memory:", policy)
+
+
 def test_without_a_link_no_policy_is_written(clinic: Any) -> None:
     words = ("--policy", clinic.folder / "schema.yml")
     assert "no link between labs, patients" in clinic.fails(1, "profile", clinic.database, "labs", "patients", *words)

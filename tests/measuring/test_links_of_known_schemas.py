@@ -10,7 +10,8 @@ import pytest
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.sources import resolve_source
-from ldiv_db.measuring.links import DECLARED, ProfiledTable, find_links, leads_alike, tree_of
+from ldiv_db.measuring.links import DECLARED, ProfiledTable, find_links
+from ldiv_db.measuring.people_of_tables import leads_alike, tree_of
 from ldiv_db.measuring.profile import profile_table
 
 #: A shop of music: who serves customers is a person too, and tracks, lists and albums are nobody's.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,30 @@ def test_people_are_known_in_many_languages_and_by_their_rows(con: Any, tmp_path
     assert [column.role for column in found.columns][:4] == ["identifier"] + ["quasi-identifier"] * 3
     if name == "xyz":
         assert starter(con, found, tmp_path).policy["individual"] == name
+
+
+@pytest.mark.parametrize(
+    ("form", "rest"), [("%d.%m.%Y", "unknown"), ("%m/%d/%Y %H:%M:%S", ""), ("%Y-%m-%d", "not asked")]
+)
+def test_texts_that_are_dates_but_for_a_few_are_told(con: Any, form: str, rest: str) -> None:
+    rows = [(rest if i % 100 == 0 else (date(1950, 1, 1) + timedelta(days=37 * i)).strftime(form), VALUES[i % 4])
+            for i in range(400)]  # fmt: skip
+    born = profiled(con, "born TEXT, dx TEXT", rows, "dx").columns[0]
+    assert born.role == "identifier" and f"strptime(nullif(trim(\"born\"), ''), '{form}')" in born.reason
+
+
+def test_texts_that_are_no_dates_are_told_nothing_of_these(con: Any) -> None:
+    rows = [(f"K{i * 7919:07d}", f"{i * 104729 % 10**8}", VALUES[i % 4]) for i in range(400)]
+    found = profiled(con, "code TEXT, number TEXT, dx TEXT", rows, "dx")
+    assert all("strptime" not in column.reason for column in found.columns)
+
+
+@pytest.mark.parametrize(("first", "lengths"), [(10_000, [5, 3, 1]), (1_000, None)])
+def test_postal_codes_that_are_numbers_have_prefixes_if_all_are_as_long(con: Any, first: int, lengths: Any) -> None:
+    rows = [(first + i * 7919 % 80_000, VALUES[i % 4]) for i in range(400)]
+    plz = profiled(con, "plz BIGINT, dx TEXT", rows, "dx").columns[0]
+    assert plz.way is not None
+    assert plz.way.settings == ({"taxonomy": {"prefix": lengths}} if lengths else {"numeric": True})
 
 
 @pytest.mark.parametrize("form", ["19{0:06d}-{1:04d}", "{0:06d}-{1:04d}"])

@@ -14,7 +14,8 @@ import ldiv_db
 from ldiv_db import InfeasibleError, PolicyError
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Relation
-from ldiv_db.measuring.links import BY_VALUES, DECLARED, Link, ProfiledTable, find_links, tree_of
+from ldiv_db.measuring.links import BY_VALUES, DECLARED, Link, ProfiledTable, find_links
+from ldiv_db.measuring.people_of_tables import tree_of
 from ldiv_db.measuring.profile import profile_table
 from ldiv_db.measuring.starter_tables import Started, start_policy
 from tests.running.schemas import CHOICES, drawn, fill
@@ -206,6 +207,48 @@ def test_people_are_those_of_a_column_where_the_key_is_of_their_stays(clinic: An
     found = started(clinic, "stays", "labs")
     assert any(note.startswith("each row of stays is taken for a person of its own") for note in found.notes)
     planned(clinic, found)
+
+
+@pytest.mark.parametrize("many", ["persons", "employees", "users", "students", "people", "members", "clientes"])
+def test_people_are_known_by_the_plural_and_lists_of_places_are_none(many: str) -> None:
+    con = duckdb.connect()
+    con.execute("CREATE TABLE countries AS SELECT i AS id, 'country ' || i AS name FROM range(1, 21) AS r(i)")
+    con.execute(f"CREATE TABLE {many} AS SELECT i AS id, 1 + i % 20 AS country_id, i % 40 AS age FROM range(300) r(i)")
+    found = started(con, "countries", many).tree
+    assert found is not None and (found.people, dict(found.links)) == ((many, "id"), {})
+    con.execute("CREATE TABLE t AS SELECT i AS id, 1 + i % 20 AS country_id, i % 9 AS size FROM range(3000) AS r(i)")
+    found = started(con, "countries", "t")
+    assert found.tree is None and "lead" in found.reason and "lists" in found.reason
+
+
+def test_a_row_for_each_person_leads_to_people_and_so_do_rows_of_that_row() -> None:
+    con = duckdb.connect()
+    con.execute("CREATE TABLE users (id INTEGER PRIMARY KEY, age INTEGER)")
+    con.execute("CREATE TABLE profiles (id INTEGER PRIMARY KEY REFERENCES users (id), city INTEGER)")
+    con.execute("CREATE TABLE posts (nr INTEGER, owner INTEGER REFERENCES profiles (id), topic VARCHAR)")
+    for rows in ("users SELECT i, i % 40", "profiles SELECT i, i % 7", "posts SELECT i, i * 3 % 90, 't' || i % 5"):
+        con.execute(f"INSERT INTO {rows} FROM range(90) AS r(i)")
+    wanted = {"profiles": "profiles.id → users.id", "posts": "posts.owner → users.id"}
+    for names in (("users", "profiles", "posts"), ("posts", "profiles", "users")):
+        assert links_of(con, *names) == wanted
+        found = started(con, *names).tree
+        assert found is not None and {link.why for link in found.links.values()} == {DECLARED}
+    planned(con, started(con, "users", "profiles", "posts"))
+
+
+def test_a_column_that_names_rows_of_one_table_names_none_of_another(clinic: Any) -> None:
+    """Numbers from 1 are among any others, and an owner by name beats what the values allow."""
+    clinic.execute("CREATE TABLE beds AS SELECT i AS bed_id, i % 4 AS floor FROM range(1, 91) AS r(i)")
+    clinic.execute("CREATE TABLE meals AS SELECT i AS meal_id, 1 + i % 90 AS bed_id, 'x' AS what FROM range(180) r(i)")
+    clinic.execute("UPDATE stays SET stay_id = stay_id - 499; UPDATE labs SET stay_id = stay_id - 499")
+    assert set(links_of(clinic, "patients", "stays", "labs", "meals", "beds")) == {"stays", "labs"}
+    assert set(links_of(clinic, "patients", "stays", "labs", "meals")) == {"stays", "labs"}
+
+
+def test_a_way_to_other_people_than_a_column_says_is_not_taken(clinic: Any) -> None:
+    clinic.execute("ALTER TABLE labs ADD COLUMN patient_nr VARCHAR")
+    clinic.execute("UPDATE labs SET patient_nr = 'P' || lab_id % 120")
+    assert links_of(clinic)["labs"] == "labs.patient_nr → patients.patient_nr"
 
 
 def test_every_quasi_identifier_has_a_level_file_of_its_own(clinic: Any) -> None:

@@ -86,6 +86,20 @@ def test_what_cannot_be_read_is_refused_without_its_values(
     assert says in str(error.value) and "secret" not in str(error.value)
 
 
+def test_dates_in_another_form_are_told_how_to_be_read(con: Any) -> None:
+    born = "CASE WHEN i % 50 = 0 THEN 'unknown' ELSE strftime(DATE '1950-01-01' + CAST(i * 37 AS INT), '%d.%m.%Y') END"
+    con.execute(f"CREATE TABLE t AS SELECT {born} AS born, 'd' || i % 5 AS s FROM range(100) AS r(i)")
+    qi = {"born": {"numeric": True, "null_values": ["unknown"]}}
+    policy = {"source": "t", "target": "o", "quasi_identifiers": qi, "sensitive": "s", "require": [{"k": 2}]}
+    with pytest.raises(ldiv_db.PolicyError) as error:
+        ldiv_db.plan(con, policy)
+    (problem,) = error.value.problems
+    assert problem.what == "leaves 98 rows whose values are no numbers or times such as 2024-05-31"
+    assert "strptime" in problem.hint and "'%d.%m.%Y'" in problem.hint
+    con.execute("UPDATE t SET born = CAST(strptime(born, '%d.%m.%Y') AS DATE) WHERE born <> 'unknown'")
+    assert ldiv_db.plan(con, policy)
+
+
 @pytest.mark.parametrize(
     ("values", "nulls", "decimal", "types", "kind", "read"),
     [

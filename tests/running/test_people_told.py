@@ -81,6 +81,9 @@ def test_a_plan_says_how_many_people_have_how_many_rows(con: Any) -> None:
         "UPDATE events SET \"user\" = 'u' || rowid",
         "UPDATE events SET \"user\" = 'u' || rowid % 5",
         'ALTER TABLE events RENAME "user" TO last_name',
+        'ALTER TABLE events RENAME "user" TO "PLZ"',
+        'ALTER TABLE events RENAME "user" TO zip_code',
+        'ALTER TABLE events RENAME "user" TO "Landkreis"',
     ],
 )
 def test_where_nobody_has_several_rows_nothing_is_said(con: Any, change: str) -> None:
@@ -90,8 +93,7 @@ def test_where_nobody_has_several_rows_nothing_is_said(con: Any, change: str) ->
     con.execute(change)
     name = con.execute("SELECT column_name FROM (DESCRIBE events) LIMIT 1").fetchone()[0]
     policy = {**POLICY, "identifiers": [name, *POLICY["identifiers"][1:]]}
-    (several,) = ldiv_db.plan(con, policy).warnings  # what others may know of rows that stand apart
-    assert several.startswith("a person has about 10 rows") and not ldiv_db.run(con, policy).people
+    assert not ldiv_db.plan(con, policy).warnings and not ldiv_db.run(con, policy).people
 
 
 def test_an_identifier_that_nobody_knows_by_name_may_be_a_persons(con: Any) -> None:

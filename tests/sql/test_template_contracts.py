@@ -393,10 +393,13 @@ def leave_open(con, listener):
     engine = Engine(con, on_statement=listener.on_statement)
     profile_table(engine, Relation.parse("visits"), None, [])
     con.execute(
-        "CREATE TABLE homes AS SELECT CAST(i AS VARCHAR) AS whose, 'abc'[1 + i % 3] AS rent FROM range(150) AS r(i)"
+        "CREATE TABLE homes AS SELECT CAST(i AS VARCHAR) AS whose, 'abc'[1 + i % 3] AS rent FROM range(150) AS r(i);"
+        "CREATE TABLE users AS SELECT i AS user_id, i % 9 AS age FROM range(60) AS r(i);"
+        "CREATE TABLE trips AS SELECT i AS trip_id, i % 60 AS user_id, i % 5 AS days FROM range(90) AS r(i);"
+        "CREATE TABLE bills AS SELECT i AS bill_id, i % 90 AS trip_id, i % 90 % 60 AS user_id FROM range(120) AS r(i)"
     )
     tables = []
-    for name, sensitive in (("visits", []), ("homes", ["rent"])):
+    for name, sensitive in (("visits", []), ("homes", ["rent"]), ("users", []), ("trips", []), ("bills", [])):
         relation = Relation.parse(name)
         tables.append(ProfiledTable.of(engine, name, name, relation, profile_table(engine, relation, None, sensitive)))
     start_policy(engine, tables, find_links(engine, tables))
