@@ -184,6 +184,15 @@ class Resolved(Described):
         """The same by another seed."""
         return replace(self, source=replace(self.source, seed=seed))
 
+    def under(self, engine: Engine, policy: Policy) -> Resolved:
+        """The same under a policy that differs in what is required, how, and of how many rows; raises PolicyError."""
+        problems = Problems(problems_of(policy))
+        required = collect_required(engine, policy.require, self.required.attributes, problems)
+        problems.refuse()
+        name, options = policy.algorithm.name, policy.algorithm.options
+        asked = {"algorithm": name, "options": options, "suppression": policy.left_out_at_most}
+        return replace(self, policy=policy, required=required, **asked)
+
     @property
     def typed(self) -> list[str]:
         """The quasi-identifiers that are published in their own types if no class generalises them.

@@ -123,6 +123,11 @@ class Guarantee:
         """The least of all shares."""
         return min(self.share, *(share for _, share in self.shares), ONE)
 
+    @property
+    def largest_share(self) -> Fraction:
+        """The share that no value exceeds."""
+        return max(self.share, *(share for _, share in self.shares), Fraction(0))
+
     def ceiling(self, rows: int) -> Ceiling:
         """The ceilings of values in so many rows."""
         return Ceiling(math.floor(self.share * rows), tuple((v, math.floor(s * rows)) for v, s in self.shares))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, PopulationCells
@@ -38,7 +39,7 @@ from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.reading import warn_of_values
 from ldiv_db.requirements.values import listing
 from ldiv_db.running.estimate import READING, Estimate, estimate_run, expected
-from ldiv_db.running.remedies import remedied
+from ldiv_db.running.remedies import other_policies, remedied
 from ldiv_db.running.run_spec import PreparedRun, RunSpec, refuse_forms
 from ldiv_db.running.tasks import task_of
 from ldiv_db.solving.auto import Chooser
@@ -148,7 +149,7 @@ def prepare(
     lengths = list(_lengths(engine, resolved, coding.axes))
     engine.drop(coding.snapshot)
     ready = make_ready(engine, listener, resolved, spec.algorithm, encoded)
-    with remedied(ready, show_values):
+    with remedied(partial(other_policies, ready, show_values)):
         feasible = check_ready(ready, show_values)
     work = ready.algorithm.stages(ready.task, feasible)
     stages = expected(work, ready.task.cell_count, len(ready.task.encoded.axes))
@@ -198,7 +199,7 @@ def make_ready(
     chosen.refuse_unfit(task)
     if not (chosen.traits.counts or isinstance(chosen, Chooser)):
         task = replace(task, encoded=task.encoded.in_rows(engine))
-    return PreparedRun(resolved, chosen, task, reason, absent)
+    return PreparedRun(resolved, chosen, task, encoded, reason, absent)
 
 
 def check_ready(ready: PreparedRun, show_values: bool) -> Feasibility:

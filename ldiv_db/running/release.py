@@ -27,13 +27,14 @@ from ldiv_db.publishing.series import key_of, open_series
 from ldiv_db.publishing.series_draft import ReleaseStart
 from ldiv_db.publishing.series_target import SeriesTarget, series_target_of
 from ldiv_db.recoding.snapshot import names_of
-from ldiv_db.running.release_classes import ClassesDraft, check_classes_before, plan_classes, series_algorithm
+from ldiv_db.running.release_classes import ClassesDraft, check_classes_before, plan_classes
 from ldiv_db.running.release_groups import (
     DecomposedDraft,
     check_decomposed_before,
     decomposition_options,
     plan_decomposition,
 )
+from ldiv_db.running.run_spec import series_algorithm
 
 
 def draft_release(

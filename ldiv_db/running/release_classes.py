@@ -9,20 +9,21 @@ have waited longest come first.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, Task
-from ldiv_db.algorithms.bsgi.bsgi import Bsgi
-from ldiv_db.algorithms.eligibility import check_counts, class_size, hardest_first
-from ldiv_db.algorithms.infeasible import no_class
+from ldiv_db.algorithms.base import Algorithm, Plan, Task
+from ldiv_db.algorithms.eligibility import hardest_first
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Context
 from ldiv_db.database.equality import looseness
-from ldiv_db.database.errors import InfeasibleError, refused
+from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.names import Identifier
 from ldiv_db.database.queries import Where
+from ldiv_db.policy.document import Policy
 from ldiv_db.policy.sources import KEEPS_APART
 from ldiv_db.publishing.draft import NewClasses
 from ldiv_db.publishing.refusals import compare_columns
@@ -38,27 +39,8 @@ from ldiv_db.requirements import Requirement, promised_by
 from ldiv_db.requirements.guarantees import most_classes
 from ldiv_db.running.classes import work_out
 from ldiv_db.running.preparation import check_ready, make_ready
-from ldiv_db.running.run_spec import algorithm_named, resolve_requirements
-
-
-def series_algorithm(name: str, options: Mapping[str, Any]) -> Algorithm:
-    """The algorithm that forms the classes of a series; raises PolicyError if there is none of that name that can."""
-    algorithm = SeriesBsgi(dict(options)) if name == SeriesBsgi.name else algorithm_named(name, dict(options))
-    if algorithm.traits.recodes_globally:
-        what = f"{name} recodes all rows by one rule, and releases over time add rows to those that were recoded"
-        raise refused("algorithm.name", what, "algorithm: auto, topdown, mondrian, peel or bsgi")
-    return algorithm
-
-
-class SeriesBsgi(Bsgi):
-    """BSGI of the rows of a series: those that find no class wait for a later release, however many share a value."""
-
-    def check(self, task: Task) -> Feasibility:
-        l, distinct = class_size(task), {k.column.name: k.distribution.distinct for k in task.encoded.keys}
-        few = min(distinct, key=lambda name: distinct[name])
-        if distinct[few] < l:
-            raise InfeasibleError(no_class("classes", l, few, distinct[few], task.encoded.row_count))
-        return check_counts(task, suppress=True)
+from ldiv_db.running.remedies import WhatIf, other_policies, remedied
+from ldiv_db.running.run_spec import PreparedRun, resolve_requirements, series_algorithm
 
 
 @dataclass
@@ -71,9 +53,9 @@ class ClassesDraft(SeriesDraft):
 
     @property
     def limits(self) -> list[tuple[str, int]]:
-        """Requirements allow no value a larger share than 1/l; l is 1 where they bound no share, else rounded down."""
+        """Requirements allow no value a larger share than 1/l, rounded down; l is 1 where some are not bounded."""
         required = self.classes.requirements.items()
-        shares = {name: promised_by(wanted).share for name, wanted in required}
+        shares = {name: promised_by(wanted).largest_share for name, wanted in required}
         return [(c.name, int(1 / shares[c.name]) if shares[c.name] else 1) for c in self.start.source.sensitive]
 
     def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None) -> None:
@@ -148,11 +130,8 @@ def _formed(
     engine, resolved = start.engine, start.resolved
     failed = InfeasibleError(f"{start.source.name} has no rows to publish")
     algorithm = series_algorithm(resolved.algorithm, resolved.options)
-    attempts = [new] if new.rows_in else []
-    if new.rows_in and (fewer := _longest_waiting(start, new, [one for own in requirements.values() for one in own])):
-        # One that leaves rows out itself would do so whoever has waited longest.
-        attempts = [fewer] if algorithm.name in KEEPS_APART else [new, fewer]
-    for rows in attempts:
+    ready = None
+    for rows in _attempts(start, new, algorithm, requirements):
         try:
             ready = make_ready(engine, context.listener, resolved, algorithm, rows)
             check_ready(ready, context.show_values)
@@ -160,9 +139,42 @@ def _formed(
         except InfeasibleError as error:
             failed = error
     if not start.series.groups:
-        raise failed
+        with remedied(partial(_first_by_others, start, new, ready, context.show_values)) if ready else nullcontext():
+            raise failed
     nothing = engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
     return new, Plan(nothing, 0), plan_recoding(engine, new, nothing, resolved.released.forms)
+
+
+def _attempts(
+    start: ReleaseStart, new: Encoded, algorithm: Algorithm, requirements: Mapping[str, Sequence[Requirement]]
+) -> list[Encoded]:
+    """The rows of which classes are formed, those that are tried first before the others; none if there are none."""
+    every = [one for own in requirements.values() for one in own]
+    fewer = _longest_waiting(start, new, every) if new.rows_in else None
+    if fewer is None:
+        return [new] if new.rows_in else []
+    # One that leaves rows out itself would do so whoever has waited longest.
+    return [fewer] if algorithm.name in KEEPS_APART else [new, fewer]
+
+
+def _first_by_others(start: ReleaseStart, new: Encoded, ready: PreparedRun, show_values: bool) -> WhatIf:
+    """What becomes of the first release by other policies."""
+    found = other_policies(replace(ready, task=replace(ready.task, encoded=new), read=new), show_values)
+
+    def again(policy: Policy) -> tuple[Algorithm, Task]:
+        algorithm, task = found.again(policy)
+        *others, last = (replace(task, encoded=rows) for rows in _attempts(start, new, algorithm, task.wanted))
+        return algorithm, next((one for one in others if _is_feasible(algorithm, one)), last)
+
+    return replace(found, again=again)
+
+
+def _is_feasible(algorithm: Algorithm, task: Task) -> bool:
+    try:
+        algorithm.checked(task)
+    except InfeasibleError:
+        return False
+    return True
 
 
 def _longest_waiting(start: ReleaseStart, new: Encoded, requirements: Sequence[Requirement]) -> Encoded | None:

@@ -18,6 +18,7 @@ from ldiv_db.algorithms import algorithm_of
 from ldiv_db.algorithms.base import Algorithm, Task
 from ldiv_db.algorithms.infeasible import MOST_VALUES, Failure, failures, frequent_values
 from ldiv_db.auditing.refusals import refuse_unknown
+from ldiv_db.database.context import Listener
 from ldiv_db.database.errors import (
     InfeasibleError,
     LdivError,
@@ -26,16 +27,20 @@ from ldiv_db.database.errors import (
     SuppressionError,
     UnprovedError,
     count_phrase,
+    refuse,
 )
 from ldiv_db.policy.changes import Place, changed, replaced
 from ldiv_db.policy.document import Policy
-from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.rules import problems_of
-from ldiv_db.policy.sensitive import collect_required
+from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.parameters import DIGITS, rounded
 from ldiv_db.requirements.values import Named
-from ldiv_db.running.run_spec import PreparedRun, make_algorithm, resolve_requirements
+from ldiv_db.running.run_spec import PreparedRun, make_algorithm
+from ldiv_db.running.tasks import task_of
+from ldiv_db.solving.levels import check_levels, level_tasks
+from ldiv_db.solving.people import plan_of_rows
+from ldiv_db.solving.solve import PartwiseSolver
 
 
 @dataclass(frozen=True)
@@ -51,21 +56,22 @@ class Change:
     least: int = 0
 
 
+#: The algorithm and the task of a run under another policy; raises PolicyError or InfeasibleError.
+Again = Callable[[Policy], tuple[Algorithm, Task]]
+
+
 @dataclass(frozen=True)
 class WhatIf:
-    """A run as prepared, under a policy that may not be met."""
+    """A run as prepared under a policy that may not be met, of one table or of several, and as it would be by others.
 
-    ready: PreparedRun
+    Where people publish their rows by levels `task` has some, whether or not these can be met.
+    """
+
+    policy: Policy
+    task: Task
+    again: Again
     #: Whether remedies write out values of the data.
     show_values: bool
-
-    @property
-    def policy(self) -> Policy:
-        return self.ready.resolved.policy
-
-    @property
-    def task(self) -> Task:
-        return self.ready.task
 
     @property
     def others(self) -> list[str]:
@@ -73,36 +79,45 @@ class WhatIf:
         return [name for name in ("auto", "topdown", "bsgi") if name != self.policy.algorithm.name]
 
     @cached_property
+    def tasks(self) -> list[Task]:
+        """What is planned by itself: the task, or those of its levels."""
+        return [own for _, own in level_tasks(self.task)] or [self.task]
+
+    @property
+    def rows(self) -> Encoded:
+        """What is counted as left out."""
+        return self.task.units.rows if self.task.units and self.task.units.levels else self.task.encoded
+
+    @property
+    def attributes(self) -> list[str]:
+        """The sensitive attributes, or the empty name of rows alone."""
+        return [name for name in self.task.wanted if name] or list(self.task.wanted)
+
+    @cached_property
     def places(self) -> dict[Place, Requirement]:
         """The requirements by their number in the policy and their attribute."""
         found: dict[Place, Requirement] = {}
-        for name, wanted in self.task.wanted.items():
+        for name in self.attributes:
             numbers = [number for number, spec in enumerate(self.policy.require) if spec.concerns(name)]
-            found |= {(number, name): one for number, one in zip(numbers, wanted, strict=True)}
+            # What is asked of people beside stands last.
+            found |= {(number, name): one for number, one in zip(numbers, self.task.wanted[name], strict=False)}
         return found
 
     @cached_property
     def failures(self) -> list[tuple[Place, Failure]]:
-        """The requirements that the whole table violates, each with its place."""
-        found = []
-        for axis in self.task.encoded.sensitive:
-            name = axis.column.name
-            places = {id(r): place for place, r in self.places.items() if place[1] == name}
-            failed = failures(self.task.engine, axis, [one for one in self.task.wanted[name] if not one.each])
-            found += [(places[id(failure.requirement)], failure) for failure in failed if failure.is_of_table]
-        return found
+        """The requirements that the whole table, or the people of a level, violate, each with its place."""
+        found = dict[Place, Failure]()
+        for axis in (axis for task in self.tasks for axis in task.encoded.sensitive):
+            asked = {p: one for p, one in self.places.items() if p[1] == axis.column.name and not one.each}
+            failed = {f.requirement: f for f in failures(self.task.engine, axis, [*asked.values()]) if f.is_of_table}
+            found |= {place: failed[one] for place, one in asked.items() if one in failed}
+        return list(found.items())
 
     def attempt(self, change: Change) -> tuple[Algorithm, Task]:
-        """The algorithm of the policy so changed, which has not been asked yet, and its task; raises PolicyError."""
+        """The algorithm that the policy so changed takes, and its task; raises PolicyError or InfeasibleError."""
         policy = changed(self.policy, change.keys)
-        engine, problems, units = self.task.engine, Problems(problems_of(policy)), self.ready.units
-        required = collect_required(engine, policy.require, self.ready.resolved.required.attributes, problems)
-        problems.refuse()
-        wanted, _ = resolve_requirements(engine, required, self.ready.encoded, units.encoded if units else None)
-        every, share = [found for own in wanted.values() for found in own], policy.left_out_at_most
-        task = replace(self.task, wanted=wanted, requirements=every, suppression=share)
-        refuse_unknown(self.ready.resolved.suppressed, task.requirements)
-        return make_algorithm(policy), task
+        refuse(problems_of(policy))
+        return self.again(policy)
 
     def rows_left_out(self, change: Change) -> int | None:
         """The rows that a run leaves out under the policy so changed; None if it is refused."""
@@ -110,16 +125,34 @@ class WhatIf:
         with engine.scope():
             try:
                 algorithm, task = self.attempt(change)
-                algorithm = algorithm.chosen(task)[0]
                 algorithm.refuse_unfit(task)
-                feasible = algorithm.checked(task)
-                if len(task.encoded.keys) == 1 and not task.transparent:  # counts alone tell it
+                levels = [own for _, own in level_tasks(task)]
+                feasible = check_levels(algorithm, task, False) if levels else algorithm.checked(task)
+                is_counted = not (task.transparent or self.policy.is_series)
+                if is_counted and all(len(own.encoded.keys) == 1 for own in levels or [task]):
                     return feasible.rows_suppressed
-                left_out = task.encoded.row_count - algorithm.run(task).row_count(engine)
-                task.refuse_left_out(left_out)
-                return task.encoded.left_out + left_out
+                plan = PartwiseSolver(self.policy.part_rows).plan(algorithm, task) if levels else algorithm.run(task)
+                if levels and task.units:
+                    plan = plan_of_rows(engine, task.units, plan, task.wanted)
+                left_out = self.rows.row_count - plan.row_count(engine)
+                replace(task, encoded=self.rows).refuse_left_out(left_out)
+                return self.rows.left_out + left_out
             except (InfeasibleError, PolicyError):
                 return None
+
+
+def other_policies(ready: PreparedRun, show_values: bool) -> WhatIf:
+    """What becomes of a run of one table, or of the first release of a series, by other policies."""
+    task, resolved = ready.task, ready.resolved
+
+    def again(policy: Policy) -> tuple[Algorithm, Task]:
+        own, algorithm = resolved.under(task.engine, policy), make_algorithm(policy)
+        found, _ = task_of(task.engine, Listener(), own, algorithm, ready.read)
+        found = replace(found, people=task.people)
+        refuse_unknown(own.suppressed, found.requirements)
+        return algorithm.chosen(found)[0], found
+
+    return WhatIf(resolved.policy, task, again, show_values)
 
 
 #: The algorithm that leaves rows out where no other can.
@@ -146,19 +179,17 @@ class Weaker:
 
 
 @contextmanager
-def remedied(ready: PreparedRun, show_values: bool, is_running: bool = False) -> Iterator[None]:
+def remedied(known: Callable[[], WhatIf | None], is_running: bool = False) -> Iterator[None]:
     """Adds to an error what of the policy to change; if a run fails that counts allowed, another algorithm alone,
-    or a larger budget of rows left out where that is what it lacks.
+    or a larger budget of rows left out where that is what it lacks. What is `known` of the run is asked for then.
     """
     try:
         yield
     except UnprovedError:
         raise
     except (InfeasibleError, PolicyError) as error:
-        what_if, ways = WhatIf(ready, show_values), _remedy_finders(error, is_running)
-        if ready.units and ready.units.levels:  # another policy would part people in another way
-            ways = []
-        error.remedies = [remedy for way in ways for remedy in _first_accepted(what_if, way(what_if))]
+        what, ways = known(), _remedy_finders(error, is_running)
+        error.remedies = [remedy for way in ways if what for remedy in _first_accepted(what, way(what))]
         raise
 
 
@@ -181,7 +212,7 @@ def _first_accepted(what_if: WhatIf, changes: Iterator[Change]) -> Iterator[Reme
 
 def _remedy(what_if: WhatIf, change: Change, rows: int) -> Remedy:
     """The change with what it costs; values are hidden unless they are to be shown."""
-    total, policy = what_if.task.encoded.rows_in, changed(what_if.policy, change.keys)
+    total, policy = what_if.rows.rows_in, changed(what_if.policy, change.keys)
     traits = algorithm_of(policy.algorithm.name).traits
     left = f"{rows:,} of {total:,} rows are left out" if rows else "every row is published"
     if policy.suppression and traits.outliers:
@@ -202,14 +233,15 @@ def _weaker(what_if: WhatIf) -> Iterator[Change]:
     """The nearest parameters that the table meets as one class, then those that classes of different values meet."""
     of_table = [Weaker(*p, f.requirement, f.weaker) for p, f in what_if.failures]
     as_little = ", as little as can be, by classes like the whole table; still weaker loses less"
-    for weaker, more in ((of_table, as_little), (_weaker_at(what_if, _largest_size(what_if)), "")):
+    sizes = sorted({_largest_size(task) for task in what_if.tasks}, reverse=True)
+    for weaker, more in ((of_table, as_little), *((_weaker_at(what_if, size), "") for size in sizes)):
         if weaker and all(found.parameters for found in weaker):
             yield from _with_other_algorithm(what_if, _weakened(what_if, weaker, more))
 
 
-def _largest_size(what_if: WhatIf) -> int:
+def _largest_size(task: Task) -> int:
     """The most rows of different values that all classes can have, if every row is in one."""
-    encoded = what_if.task.encoded
+    encoded = task.encoded
     return min(key.distribution.largest_l for key in encoded.keys) - encoded.leaves_unjudged
 
 
@@ -230,7 +262,7 @@ def _weakened(what_if: WhatIf, weaker: Sequence[Weaker], more: str = "") -> Chan
 
 
 def _required(what_if: WhatIf, others: Mapping[Place, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
-    return {"require": replaced(what_if.policy, list(what_if.task.wanted), others)}
+    return {"require": replaced(what_if.policy, what_if.attributes, others)}
 
 
 def _with_other_algorithm(what_if: WhatIf, change: Change) -> Iterator[Change]:
@@ -289,8 +321,9 @@ def _suppression(what_if: WhatIf) -> Iterator[Change]:
         yield from _larger_budget(what_if, Change(suppress, ""))
         return
     yield Change(suppress, "keeps to the policy")
-    most = min(key.distribution.distinct for key in what_if.task.encoded.keys) - what_if.task.encoded.leaves_unjudged
-    weaker = _weaker_at(what_if, most) if most > _largest_size(what_if) else []
+    whole = what_if.task.encoded
+    most = min(key.distribution.distinct for key in whole.keys) - whole.leaves_unjudged
+    weaker = _weaker_at(what_if, most) if most > _largest_size(what_if.task) else []
     if weaker and all(found.parameters for found in weaker):
         change = _weakened(what_if, weaker)
         if not _promises_nothing(what_if, change):
@@ -304,17 +337,17 @@ def _larger_budget(what_if: WhatIf, leaving: Change) -> Iterator[Change]:
         return
     rows = what_if.rows_left_out(Change({**leaving.keys, "suppression": None}, ""))
     if rows is not None:
-        larger = list(_budget_of(what_if, rows - what_if.task.encoded.left_out))
+        larger = list(_budget_of(what_if, rows - what_if.rows.left_out))
         yield from larger
         yield from (replace(change, keys={**leaving.keys, **change.keys}) for change in larger)
 
 
 def _budget_of(what_if: WhatIf, rows: int) -> Iterator[Change]:
     """The least budget that so many rows fit, of four digits if these will do."""
-    total = what_if.task.encoded.row_count
+    total = what_if.rows.row_count
     for digits in (4, DIGITS):
         share = Fraction(-(-rows * 10**digits // total), 10**digits)
         if share < 1:
-            costs, least = "gives up more rows than the policy allows", rows + what_if.task.encoded.left_out
+            costs, least = "gives up more rows than the policy allows", rows + what_if.rows.left_out
             yield Change({"suppression": float(share)}, costs, least=least)
             return

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ from ldiv_db.running.comparing import compared_with_earlier
 from ldiv_db.running.estimate import MEASURING, WRITING, Estimate, expected
 from ldiv_db.running.preparation import Preparation, prepare, strictest
 from ldiv_db.running.release import draft_release, refuse_unsettled
-from ldiv_db.running.remedies import remedied
+from ldiv_db.running.remedies import other_policies, remedied
 from ldiv_db.running.rights import refuse_read_only
 from ldiv_db.running.run_spec import PreparedRun, l_of, resolve_run
 from ldiv_db.running.tables import prepare_tables
@@ -177,7 +178,7 @@ def _bound(ready: Preparation, context: Context) -> LossBound:
 
 def _draft_run(ready: Preparation, context: Context, kl: bool, begun: float) -> RunDraft:
     ready.estimate.require_room()
-    with remedied(ready, context.show_values, is_running=True):
+    with remedied(partial(other_policies, ready, context.show_values), is_running=True):
         plan, recoding = work_out(ready, context.workers)
     context.listener.on_stage(MEASURING)
     loss, similarity = _measured(ready, recoding)

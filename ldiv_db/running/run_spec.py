@@ -11,6 +11,7 @@ from typing import Any
 
 from ldiv_db.algorithms import ALGORITHMS, algorithm_of
 from ldiv_db.algorithms.base import Algorithm, Task
+from ldiv_db.algorithms.bsgi.bsgi import SeriesBsgi
 from ldiv_db.auditing.refusals import require_listed
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Reading, members_of
@@ -78,8 +79,19 @@ def make_algorithm(policy: Policy) -> Algorithm:
     if policy.weight is not None and not policy.names_algorithm:
         as_written = not any(setting.reading for setting in policy.sensitive.values())
         return FromCounts("set" in policy.released.forms.values(), as_written)
+    if policy.is_series:
+        return series_algorithm(name, policy.algorithm.options)
     algorithm = algorithm_named(name, policy.algorithm.options)
     refuse_forms(algorithm, policy.released, {name: setting.reading for name, setting in policy.sensitive.items()})
+    return algorithm
+
+
+def series_algorithm(name: str, options: Mapping[str, Any]) -> Algorithm:
+    """The algorithm that forms the classes of a series; raises PolicyError if there is none of that name that can."""
+    algorithm = SeriesBsgi(dict(options)) if name == SeriesBsgi.name else algorithm_named(name, dict(options))
+    if algorithm.traits.recodes_globally:
+        what = f"{name} recodes all rows by one rule, and releases over time add rows to those that were recoded"
+        raise PolicyError([Problem("algorithm.name", what, "algorithm: auto, topdown, mondrian, peel or bsgi")])
     return algorithm
 
 
@@ -110,6 +122,8 @@ class PreparedRun:
     resolved: Resolved
     algorithm: Algorithm
     task: Task
+    #: The rows as they were read, of which another policy may make another task.
+    read: Encoded
     #: Why this algorithm was chosen, if the policy left it open.
     chosen: str = ""
     #: The values with thresholds of their own that no row has.

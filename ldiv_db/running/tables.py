@@ -10,13 +10,14 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Task
 from ldiv_db.auditing.refusals import refuse_people
 from ldiv_db.auditing.tables import required_of_people
 from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.context import Context
+from ldiv_db.database.context import Context, Listener
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, PolicyError, Problem, count_phrase, refuse, rows_phrase
@@ -40,13 +41,14 @@ from ldiv_db.publishing.refusals import TargetCheck, foresee_loss
 from ldiv_db.publishing.result import Earlier
 from ldiv_db.recoding.encode import read_source
 from ldiv_db.recoding.links import LinkedTable, check_links, in_order, linked_rows
-from ldiv_db.recoding.shapes import shapes_of
+from ldiv_db.recoding.shapes import Shapes, shapes_of
 from ldiv_db.recoding.stacked import Member, Stack, stacked
 from ldiv_db.recoding.units import Units, asking_each
 from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.reading import warn_of_spreading
+from ldiv_db.running.remedies import WhatIf, remedied
 from ldiv_db.running.rights import require_rights
-from ldiv_db.running.run_spec import resolve_algorithm, resolve_requirements
+from ldiv_db.running.run_spec import make_algorithm, resolve_algorithm, resolve_requirements
 from ldiv_db.solving.level_search import LevelSearch
 from ldiv_db.solving.levels import check_levels
 
@@ -168,13 +170,62 @@ def _public_targets(opened: OpenedTables) -> dict[str, Relation | FileRelation]:
 # -- people --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, repr=False)
-class PreparedTables(Shown):
-    """Several tables whose policy their people can meet: what runs next, with all tables encoded."""
+@dataclass(frozen=True)
+class People:
+    """The rows of all tables, put together, and the `secret` by which ties are broken: what people are planned of."""
 
     opened: OpenedTables
     tables: Sequence[MemberTable]
     stack: Stack
+    secret: str
+
+    def planned(self, policy: Policy, tables: Sequence[MemberTable]) -> tuple[Task, Algorithm, str]:
+        """The task under a policy, which `tables` are held against, whose levels can all meet what is required.
+
+        Also its algorithm, and why it was chosen; raises InfeasibleError if there are no such levels.
+        """
+        return self._search(policy, tables, self.opened.context.listener).found(self._shapes)
+
+    def by_others(self) -> WhatIf | None:
+        """What becomes of them by other policies; None where they have no labels."""
+        policy, quiet = self.opened.policy, Listener()
+        task = self._search(policy, self.tables, quiet).joined(self._shapes)
+
+        def again(other: Policy) -> tuple[Algorithm, Task]:
+            found, algorithm, _ = self._search(other, self._under(other), quiet).found(self._shapes)
+            return algorithm, found
+
+        return task and WhatIf(policy, task, again, self.opened.context.show_values)
+
+    def _under(self, policy: Policy) -> list[MemberTable]:
+        """The tables held against another policy; raises PolicyError."""
+        engine, policies = self.opened.engine, members_of(policy)
+        return [
+            replace(one, resolved=one.resolved.under(engine, own), algorithm=make_algorithm(own))
+            for one in self.tables
+            for own in (policies[one.name].with_source(one.resolved.policy.source),)
+        ]
+
+    @cached_property
+    def _shapes(self) -> Shapes:
+        return shapes_of(self.opened.engine, self.stack, self.secret)
+
+    def _search(self, policy: Policy, tables: Sequence[MemberTable], listener: Listener) -> LevelSearch:
+        wanted = _wanted(self.opened.engine, policy, tables, self.stack)
+        every = [found for own in wanted.values() for found in own]
+        forms = {named_in(t.name, name): form for t in tables for name, form in t.resolved.released.forms.items()}
+        heard = (listener.on_progress, listener.on_search)
+        stack = replace(self.stack, encoded=asking_each(self.stack.encoded, policy.require))
+        given = (self.opened.engine, stack.encoded, every, policy.seed, *heard, wanted)
+        left_out = {"suppression": policy.left_out_at_most}
+        return LevelSearch(Task(*given, forms=forms, stage=listener.on_stage, **left_out), tables[0].algorithm, stack)
+
+
+@dataclass(frozen=True, repr=False)
+class PreparedTables(Shown):
+    """Several tables whose policy their people can meet: what runs next, with all tables encoded."""
+
+    whose: People
     task: Task
     algorithm: Algorithm
     feasibility: Feasibility
@@ -185,6 +236,18 @@ class PreparedTables(Shown):
     #: How many rows each table has, and how many of them are to be published.
     rows: Mapping[str, tuple[int, int]]
     reasons: Sequence[str] = field(default_factory=tuple)
+
+    @property
+    def opened(self) -> OpenedTables:
+        return self.whose.opened
+
+    @property
+    def tables(self) -> Sequence[MemberTable]:
+        return self.whose.tables
+
+    @property
+    def stack(self) -> Stack:
+        return self.whose.stack
 
     @property
     def units(self) -> Units:
@@ -236,14 +299,16 @@ def prepare_tables(engine: Engine, context: Context, policy: Policy, publishes: 
         tables = resolve_tables(opened, secret)
         public = _public_targets(opened)
         stack = stacked(engine, list(_encoded(engine, context, tables)))
-    task, algorithm, chosen = _task(engine, context, opened.policy, tables, stack, secret)
-    feasible = check_levels(algorithm, task, context.show_values)
+    whose = People(opened, tables, stack, secret)
+    with remedied(whose.by_others):
+        task, algorithm, chosen = whose.planned(opened.policy, tables)
+        feasible = check_levels(algorithm, task, context.show_values)
     assert task.units is not None  # noqa: S101 - people are planned
     counts = dict(engine.tally(task.units.members, "member"))
     rows = {m.name: (m.encoded.row_count, counts.get(m.number, 0)) for m in stack.members}
     told = told_of_shapes(task.units, rows)
     notes = [*filter(None, (chosen, told)), *(w for t in tables for w in t.resolved.warnings)]
-    return PreparedTables(opened, tables, stack, task, algorithm, feasible, earlier, watch, public, rows, notes)
+    return PreparedTables(whose, task, algorithm, feasible, earlier, watch, public, rows, notes)
 
 
 def _look_back(opened: OpenedTables, said: Any, run_id: str) -> tuple[Earlier, Watch]:
@@ -285,20 +350,6 @@ def _encoded(engine: Engine, context: Context, tables: Sequence[MemberTable]) ->
         yield Member(number, one.name, encoded, whose, own, parent, numbers[linked.above], order, before)
         numbers[one.name] = number
         before += encoded.row_count
-
-
-def _task(
-    engine: Engine, context: Context, policy: Policy, tables: Sequence[MemberTable], stack: Stack, secret: str
-) -> tuple[Task, Algorithm, str]:
-    """The task of people, whose levels can all meet what is required; raises InfeasibleError if there are none."""
-    wanted, listener = _wanted(engine, policy, tables, stack), context.listener
-    every = [found for own in wanted.values() for found in own]
-    forms = {named_in(t.name, name): form for t in tables for name, form in t.resolved.released.forms.items()}
-    heard = (listener.on_progress, listener.on_search)
-    stack = replace(stack, encoded=asking_each(stack.encoded, policy.require))
-    task = Task(engine, stack.encoded, every, policy.seed, *heard, wanted, forms=forms, stage=listener.on_stage)
-    asked = replace(task, suppression=policy.left_out_at_most)
-    return LevelSearch(asked, tables[0].algorithm, stack).found(shapes_of(engine, stack, secret))
 
 
 def _wanted(

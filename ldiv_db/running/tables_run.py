@@ -26,6 +26,7 @@ from ldiv_db.recoding.recode import Recoding, keep_types, plan_recoding
 from ldiv_db.recoding.stacked import Member
 from ldiv_db.recoding.units import POSITION
 from ldiv_db.running.estimate import MEASURING, WRITING
+from ldiv_db.running.remedies import remedied
 from ldiv_db.running.run_spec import l_of
 from ldiv_db.running.tables import MemberTable, PreparedTables, prepare_tables
 from ldiv_db.solving.auto import Auto
@@ -97,7 +98,8 @@ def publish_tables(engine: Engine, context: Context, policy: Policy, begun: floa
 
 def draft_tables(ready: PreparedTables, context: Context, begun: float) -> TablesDraft:
     """The draft of all tables."""
-    plan, sizes, planned = work_out_tables(ready, context.workers)
+    with remedied(ready.whose.by_others, is_running=True):
+        plan, sizes, planned = work_out_tables(ready, context.workers)
     context.listener.on_stage(MEASURING)
     engine, opened = ready.task.engine, ready.opened
     losses = [one.loss(engine) for one in planned]

@@ -139,6 +139,15 @@ class LevelSearch:
             chosen = fewer or settled(shapes, least)
         return chosen, shapes
 
+    def joined(self, shapes: Shapes) -> Task | None:
+        """The task of people who are as few levels as can be, whether or not these meet the policy; None of nobody."""
+        fewest = sum(shapes.people.values()) if all(shapes.options.values()) else 0
+        while fewest:
+            if chosen := settled(shapes, fewest):
+                return self._whole(shapes, chosen, self._tasks(shapes, chosen))
+            fewest //= 2
+        return None
+
     def _unmet(self, shapes: Shapes, chosen: Chosen) -> set[int]:
         """The levels whose people do not meet the policy as one class, which is asked of all at once."""
         engine, keys = self.asked.engine, [key for key in levels_of(chosen) if key not in self.good]
@@ -178,11 +187,19 @@ class LevelSearch:
         """The task of all people, who publish what is chosen, its algorithm and why."""
         tasks = self._tasks(shapes, chosen)
         algorithm, told = self.algorithm.chosen(_largest(tasks))
-        algorithm.refuse_unfit(_largest(tasks))
+        if any(algorithm.unfit(own) for _, own in tasks):  # of some people alone there may be another one
+            algorithm, told = self.algorithm, ""
+        for own in sorted((own for _, own in tasks), key=lambda own: -own.encoded.row_count):
+            algorithm.refuse_unfit(own)
+        task = self._whole(shapes, chosen, tasks)
+        plans = {key: plan for key, plan in self.plans.items() if key[1] in {own.encoded.rows for _, own in tasks}}
+        return replace(task, made=plans), algorithm, told
+
+    def _whole(self, shapes: Shapes, chosen: Chosen, tasks: Sequence[tuple[Level, Task]]) -> Task:
+        """The task of all people, whose levels have these."""
         levels = [level for level, _ in tasks]
         units = shaped_units(self.asked.engine, self.stack, shapes, levels_of(chosen), levels)
-        plans = {key: plan for key, plan in self.plans.items() if key[1] in {own.encoded.rows for _, own in tasks}}
-        return replace(self.asked, encoded=units.encoded, units=units, made=plans), algorithm, told
+        return replace(self.asked, encoded=units.encoded, units=units)
 
     def _tasks(
         self, shapes: Shapes, chosen: Chosen, keys: Sequence[LevelKey] | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from decimal import ROUND_DOWN, Decimal
+from decimal import ROUND_UP, Decimal
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, Task
@@ -40,7 +40,7 @@ def left_to_suppress(suppression: Decimal | None, total: int, left_out: int) -> 
         return suppression
     most = int(suppression * total) - left_out
     share = Decimal(max(most, 0)) / Decimal(max(total - left_out, 1))
-    return share.quantize(Decimal(10) ** -12, rounding=ROUND_DOWN)
+    return share.quantize(Decimal(10) ** -12, rounding=ROUND_UP)
 
 
 def planned_levels(task: Task, solved: Sequence[tuple[Level, Plan]]) -> Plan:
@@ -110,6 +110,7 @@ def check_levels(algorithm: Algorithm, task: Task, show_values: bool) -> Feasibi
             raise InfeasibleError(f"{error.message}\n{what}: {way_out}", error.l) from error
         left_out += level.rows * one.rows_suppressed
         found.append(one)
+    replace(task, encoded=task.units.rows).refuse_left_out(left_out - task.units.rows.left_out)
     return Feasibility(
         min(one.l for one in found),
         sum(one.classes for one in found),

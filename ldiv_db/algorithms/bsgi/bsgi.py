@@ -21,8 +21,8 @@ from ldiv_db.algorithms.bsgi import bisection, selection
 from ldiv_db.algorithms.bsgi.repair import repair
 from ldiv_db.algorithms.bsgi.selection import incorporate
 from ldiv_db.algorithms.costs import lm_measures
-from ldiv_db.algorithms.eligibility import check_counts, class_count, hardest_first, quotas
-from ldiv_db.algorithms.infeasible import none_found
+from ldiv_db.algorithms.eligibility import check_counts, class_count, class_size, hardest_first, quotas
+from ldiv_db.algorithms.infeasible import no_class, none_found
 from ldiv_db.algorithms.neighbours.exchange import exchange_rows
 from ldiv_db.algorithms.transparent import build
 from ldiv_db.database.errors import InfeasibleError, PolicyError
@@ -144,6 +144,17 @@ class Bsgi(Algorithm):
             "exchanges": list(made.exchanges),
             "repairs": made.repairs,
         }
+
+
+class SeriesBsgi(Bsgi):
+    """BSGI of the rows of a series: those that find no class wait for a later release, however many share a value."""
+
+    def check(self, task: Task) -> Feasibility:
+        l, distinct = class_size(task), {k.column.name: k.distribution.distinct for k in task.encoded.keys}
+        few = min(distinct, key=lambda name: distinct[name])
+        if distinct[few] < l:
+            raise InfeasibleError(no_class("classes", l, few, distinct[few], task.encoded.row_count))
+        return check_counts(task, suppress=True)
 
 
 def _allows(algorithm: Bsgi, task: Task) -> bool:
