@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
 from importlib import import_module
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TextIO, cast
 
 import typer
 from typer.core import TyperGroup
@@ -191,7 +191,27 @@ def command_of(name: str) -> Any:
     if group is None:
         group = typer.Typer(add_completion=False, rich_markup_mode=None)
         group.command(name)(getattr(module, f"{name}_command"))
-    return typer.main.get_command(group)
+    return _taking_quiet(typer.main.get_command(group))
+
+
+def _taking_quiet(command: Any) -> Any:
+    """The command, or all of a group, with `--quiet`, which says nothing new where nothing is told on the way."""
+    for each in getattr(command, "commands", {}).values():
+        _taking_quiet(each)
+    if not hasattr(command, "commands") and all("--quiet" not in one.opts for one in command.params):
+        app = typer.Typer(add_completion=False)
+        app.command()(_quiet)
+        command.params.append(next(one for one in typer.main.get_command(app).params if one.name == "quiet"))
+    return command
+
+
+def _quiet(
+    *,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", expose_value=False, help="Show only errors on stderr, no progress.")
+    ] = False,
+) -> None:
+    """Never called; its option is that of commands that have no other of the name."""
 
 
 class Commands(TyperGroup):
@@ -231,7 +251,35 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without Unicode gets `?`, not a traceback
-    app(prog_name="ldiv")
+    sys.stderr = cast(TextIO, _Notes(sys.stderr))
+    try:
+        app(prog_name="ldiv")
+    except OSError as error:  # of help and versions, which no command prints
+        sys.exit(_report(error))
+
+
+class _Notes:
+    """A stream of what is said beside results: what finds no room there is lost, and ends nothing."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        return self._tried(partial(self._stream.write, text)) or len(text)
+
+    def flush(self) -> None:
+        self._tried(self._stream.flush)
+
+    def _tried(self, work: Callable[[], Any]) -> Any:
+        try:
+            return work()
+        except OSError as error:
+            if not _is_full(error):
+                raise
+            return None
 
 
 def _print_version(wanted: bool) -> None:

@@ -32,7 +32,7 @@ from ldiv_db.database.sources import resolve_source
 from ldiv_db.display import Part, printer
 from ldiv_db.policy.reading import Policy, counted_there
 from ldiv_db.reporting.forms import enter_forms
-from ldiv_db.running.estimate import Pace, about
+from ldiv_db.running.estimate import Pace
 
 #: Seconds between two lines of progress where there is no terminal.
 _PAUSE = 5.0
@@ -110,7 +110,8 @@ def open_for_command(
 
 def refuse_memory(database: str, wanted: Policy) -> None:
     """Raise PolicyError for a release to a table of a database in memory, which is gone when the command ends."""
-    if database == ":memory:" and any(target.file is None and target.database is None for target in wanted.targets):
+    is_lost = any(target.file is None and target.database is None for target in wanted.targets)
+    if is_lost and address_of(database).is_memory:
         what = "a table of a database in memory is gone when the command ends"
         raise PolicyError([Problem("target", what, "name a file: `target: {file: release.parquet}`")])
 
@@ -201,5 +202,4 @@ class ProgressDisplay:
     def _show(self) -> None:
         left = self._pace.left
         told = {"total": None} if left is None else {"total": 1.0, "completed": self._pace.share}
-        said = "" if left is None else f"{about(left)} left"
-        self._live.update(self._task, description=self._pace.stage + self._found, left=said, **told)
+        self._live.update(self._task, description=self._pace.stage + self._found, left=self._pace.wait, **told)

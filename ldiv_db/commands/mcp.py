@@ -26,6 +26,7 @@ from ldiv_db.database.context import working_engine
 from ldiv_db.database.errors import InfeasibleError, LdivError, PolicyError, Problem
 from ldiv_db.policy.quasi_identifiers import open_columns
 from ldiv_db.policy.reading import Policy, read_policy
+from ldiv_db.policy.targets import Target
 from ldiv_db.reporting.request import ReportRequest, written_policy
 from ldiv_db.reporting.risks import before, protection_of, residual_risks
 from ldiv_db.requirements.risk import HIGH, bounded_risk
@@ -125,7 +126,7 @@ class Answers:
     def _planned(self) -> Iterator[tuple[str, Any]]:
         def planned() -> dict[str, Any]:
             with self.resources.open_planned(self.database, read_only=True) as (opened, catalog):
-                found = describe_plan(plan(opened, self.policy, self.folder, catalog=catalog))
+                found = describe_plan(plan(opened, _replacing(self.policy), self.folder, catalog=catalog))
             return {key: found[key] for key in _PLANNED if key in found}
 
         yield "plan", _tried(planned)
@@ -141,6 +142,19 @@ class Answers:
             yield tool, found if isinstance(found, LdivError) else {key: found[key] for key in sections if key in found}
         if not self.public:
             yield "measure", found if isinstance(found, LdivError) else _lost(found)
+
+
+def _replacing(policy: Policy) -> Policy:
+    """The same where the release, which is there already, does not stand in the way of its plan."""
+
+    def replaced(target: Target) -> Target:
+        stands = target.if_exists == "fail" and target.prefix is None
+        return target.model_copy(update={"if_exists": "replace"}) if stands else target
+
+    if policy.tables:
+        tables = {n: t.model_copy(update={"target": replaced(t.target)}) for n, t in policy.tables.items()}
+        return policy.model_copy(update={"tables": tables})
+    return policy if policy.is_series else policy.model_copy(update={"target": replaced(policy.target)})
 
 
 def _tried(work: Callable[[], dict[str, Any]]) -> dict[str, Any] | LdivError:

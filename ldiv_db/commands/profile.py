@@ -12,6 +12,8 @@ import typer
 from ldiv_db.commands.console import ProgressDisplay, show
 from ldiv_db.commands.options import Database, DatabaseOptions, Json, OptionsOf, Quiet, grouped
 from ldiv_db.commands.profile_tables import profile_release
+from ldiv_db.database.addresses import address_of
+from ldiv_db.database.counted import names_warehouse
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError
 from ldiv_db.measuring.profile import ProfileRequest
@@ -62,7 +64,10 @@ def profile_command(
         ProgressDisplay(quiet, "counting columns") as listener,
     ):
         engine = Engine(connection, on_step=listener.on_step, catalog=resources.catalog_name)
-        folder, lasts = policy.parent if policy else Path(), database != ":memory:"
+        folder, lasts = (
+            policy.parent if policy else Path(),
+            not (names_warehouse(database) or address_of(database).is_memory),
+        )
         found = profile_release(engine, tables, asked, folder, listener, lasts)
     started = found.started
     try:

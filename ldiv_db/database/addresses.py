@@ -65,6 +65,16 @@ class Address:
         return Path(self.text) if self._is_file and self.text != MEMORY else None
 
     @property
+    def is_data(self) -> bool:
+        """True of a data file, which is opened as a database in memory that has it under its name."""
+        return self.kind is DUCKDB and FileRelation.of(self.text) is not None
+
+    @property
+    def is_memory(self) -> bool:
+        """True if what is written there ends with the connection."""
+        return self.text == MEMORY or self.is_data
+
+    @property
     def attached(self) -> str:
         """The text that ATTACH takes."""
         return f"{self.kind.prefix}{self.text}"

@@ -23,6 +23,7 @@ from ldiv_db.database.failures import sentence_of
 from ldiv_db.database.frames import OfFrame, is_frame, open_frames
 from ldiv_db.database.names import Identifier, Relation, literal
 from ldiv_db.database.snapshot import DUCKDB, DUCKLAKE, MYSQL, POSTGRES
+from ldiv_db.database.sources import resolve_source
 
 #: The name under which the catalog's file is attached, and the source's if its own name is taken.
 CATALOG, _SOURCE = "ldiv_catalog", "ldiv_source"
@@ -111,7 +112,7 @@ def open_address(
 
     Raises DatabaseError if a file is missing, locked or no database, PolicyError if both are the same.
     """
-    if catalog is None and address.kind is DUCKDB:
+    if catalog is None and address.kind is DUCKDB and not address.is_data:
         with open_database(address.text, read_only, settings=settings) as connection:
             yield connection
         return
@@ -123,7 +124,9 @@ def open_address(
         open_database(MEMORY, settings=settings) as connection,
         nullcontext() if catalog is None else _catalog_file(connection, catalog, read_only),
     ):
-        if address.kind is not DUCKDB:
+        if path is not None and address.is_data:
+            _view_file(Engine(connection), path)
+        elif address.kind is not DUCKDB:
             _attach_current(connection, address, catalog is not None or read_only or not address.kind.takes_back)
         elif path is not None:
             _attach_source(Engine(connection), path)
@@ -243,6 +246,12 @@ def _attach_source(engine: Engine, path: Path) -> None:
         if found.path is not None and not found.is_internal and found.name != CATALOG
     )
     engine.execute(f"USE {Identifier(name).sql()}")
+
+
+def _view_file(engine: Engine, path: Path) -> None:
+    """A view of a data file under its name, without its endings; raises PolicyError if it cannot be read."""
+    name, read = Identifier(path.name.partition(".")[0]), resolve_source(engine, str(path), Path(), "database")
+    engine.execute(f"CREATE VIEW {name.sql()} AS SELECT * FROM {read.sql()}")
 
 
 def _attach_file(engine: Engine, path: Path, name: str | None, read_only: bool) -> None:

@@ -18,6 +18,7 @@ from ldiv_db.database.catalog import Column
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Members, read_as_one
+from ldiv_db.database.errors import DatabaseError, refused
 from ldiv_db.database.given_queries import AnalystQuery
 from ldiv_db.database.names import Identifier, Relation, SqlType
 from ldiv_db.measuring.resolve import ResolvedColumn
@@ -86,11 +87,11 @@ def ask(
 
 
 def check_queries(engine: Engine, source: Source, queries: Sequence[str]) -> None:
-    """Raise PolicyError for a query of the policy that cannot be asked of the source."""
+    """Raise PolicyError for a query of the policy that the source, with the values it has, cannot answer."""
     names = [*(qi.name for qi in source.quasi_identifiers), *(column.name for column in source.sensitive)]
     with engine.scope():
         for query in _named(queries):
-            query.parts(engine, query.asked_of(engine, source.relation, names))
+            list(_compared(engine, query, (source.relation, source.relation), names))
 
 
 def _named(queries: Sequence[str]) -> list[AnalystQuery]:
@@ -137,19 +138,25 @@ def _points_of(engine: Engine, column: ResolvedColumn, kind: Column) -> Relation
 def _compared(
     engine: Engine, query: AnalystQuery, tables: Sequence[Relation | FileRelation], names: Sequence[str]
 ) -> Iterator[Answer]:
-    """How far each figure of a query is off in the second table, if it is of the first."""
+    """How far each figure of a query is off in the second table, if it is of the first.
+
+    Raises PolicyError for a query that fails on values of either.
+    """
     before, after = (query.asked_of(engine, table, names) for table in tables)
     groups, figures = query.parts(engine, before)
     params = {"keys": [Identifier(name) for name in groups], "before": before, "after": after}
     for figure in figures:
-        found = engine.record("measuring/compare_answers", figure=figure, **params)
+        try:
+            found = engine.record("measuring/compare_answers", figure=figure, **params)
+        except DatabaseError as failure:
+            raise refused(query.key, "fails on some values (TRY_CAST, TRY or nullif gives NULL for them)") from failure
         off, size = float(found["off"] or 0), float(found["size"] or 0)
-        error = round(off / size, _DIGITS) if size else None
-        worst = None if found["worst"] is None else round(float(found["worst"]), _DIGITS)
+        error = _rounded(off / size) if size else None
+        worst = _rounded(found["worst"])
         alone = [None, None] if groups else [_rounded(found[key]) for key in ("first", "second")]
         yield Answer(query.text, figure, tuple(groups), int(found["groups"]), error, worst, *alone)
 
 
 def _rounded(number: Any) -> float | None:
-    """The number with the digits that do not depend on the order in which it was summed."""
-    return None if number is None else float(f"{float(number):.{_DIGITS}g}")
+    """The number with the digits that do not depend on the order in which it was summed; None if it is not finite."""
+    return None if number is None or not math.isfinite(number) else float(f"{float(number):.{_DIGITS}g}")

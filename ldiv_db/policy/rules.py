@@ -130,7 +130,7 @@ TRANSPARENT = ("bsgi", *DECOMPOSITIONS)
 _PLUS = next(iter(DECOMPOSITIONS))
 _LEAVE, _NOT_WITH, _ONE = "leave it out", "does not go with {series}", "it is proved for one sensitive attribute"
 _KNOWN = "{algorithm} does not withstand an attacker who knows the method"
-_ONE_TABLE = "algorithm: auto publishes one table in which some are harmless"
+_ONE_TABLE = "algorithm: auto or topdown publishes one table, under `require`, in which some are harmless"
 _WAITS = "leave it out: rows that find no place wait for a later release"
 _AGAIN, _MISSING = "releases that are compared reveal more", "people who are left out stand out"
 _WRITTEN = "a row's spelling distinguishes it from others with its value"
@@ -233,7 +233,7 @@ RULES: tuple[PolicyRule, ...] = (
         (_larger_l, "sensitive.{}.l", "is more than the {1} rows of a group", "the l of {2} is the most"),
     ),
     *within(
-        lambda p: p.is_series,
+        lambda p: p.decomposes,
         "",
         (_each(lambda s: s.harmless), "sensitive.{}.harmless", "{algorithm} treats all values alike", _ONE_TABLE),
     ),
@@ -281,7 +281,7 @@ RULES: tuple[PolicyRule, ...] = (
         lambda p: [(p.individual.rows,)] if p.individual and _links(p) and p.is_series else [],
         "individual.rows",
         "{} does not go with releases over time",
-        "apart",
+        f"rows: apart, with algorithm: {KEEPS_APART[0]}",
     ),
     PolicyRule(_disordered, "individual.order", "{}", "{1}"),
     PolicyRule(_of_aligned, "{}", "goes with individual: {{column: …, rows: aligned}}", _LEAVE),
@@ -289,7 +289,7 @@ RULES: tuple[PolicyRule, ...] = (
         lambda p: [(n,) for n, spec in enumerate(p.require) if p.is_aligned and spec.counts_people],
         "require.{}",
         "people of a population are counted by the labels of one row, and rows: aligned has several",
-        "rows: together",
+        "rows: apart",
     ),
     *WEIGHT_RULES,
     *CENTRE_RULES,

@@ -61,6 +61,8 @@ LONGER = 0.25
 EARLY = 0.1
 #: As long as a run goes on, no more of it is done than this share.
 MOST = 0.95
+#: Below so many seconds these are few; a stage that is over its time by as many takes longer than expected.
+FEW_SECONDS = 10
 
 
 def timed(name: str, work: int = 0, columns: int = FEW) -> Stage:
@@ -83,7 +85,7 @@ class Pace:
         self._clock = clock
         self._begun = self._since = self._counted = clock()
         self._ahead, self._known = list[Stage](), dict[str, Stage]()
-        self._here, self._share = Stage(first), 0.0
+        self._here, self._share, self._most = Stage(first), 0.0, 0.0
         self._took = self._planned = 0.0
 
     @property
@@ -121,15 +123,21 @@ class Pace:
         self._share = _share_of_time(self.stage, done / total) if total else 0.0
 
     @property
-    def left(self) -> float | None:
-        """The seconds that are left, None if nothing tells."""
-        spent = self._clock() - self._since
+    def _whole(self) -> float:
+        """The seconds of the stage by what was expected, and by its work as it is counted; 0 if nothing tells."""
         pace = self._took / self._planned if self._planned else 1.0
         whole = self._here.seconds * pace
         if self._share >= (EARLY if whole else 0.001):
             counted = (self._counted - self._since) / self._share
             trusted = self._share**0.5 if whole else 1.0
             whole = whole * (1 - trusted) + counted * trusted
+        return whole
+
+    @property
+    def left(self) -> float | None:
+        """The seconds that are left, None if nothing tells."""
+        spent, whole = self._clock() - self._since, self._whole
+        pace = self._took / self._planned if self._planned else 1.0
         if not whole and not self._ahead:
             return None
         whole = max(whole, spent * (1 + LONGER))
@@ -139,16 +147,27 @@ class Pace:
 
     @property
     def share(self) -> float:
-        """The share of the run that is done, at most `MOST`."""
+        """The share of the run that is done, at most `MOST`, and never less than was said before."""
         left = self.left
-        return 0.0 if left is None else min(MOST, self.seconds / (self.seconds + left or 1.0))
+        if left is not None:
+            self._most = max(self._most, min(MOST, self.seconds / (self.seconds + left or 1.0)))
+        return self._most
+
+    @property
+    def wait(self) -> str:
+        """The time left in words; empty if nothing tells."""
+        left = self.left
+        if left is None:
+            return ""
+        late = self._clock() - self._since - self._whole
+        return "longer than expected" if late > FEW_SECONDS > left else f"{about(left)} left"
 
     def __str__(self) -> str:
         """The progress in words: no figure has more digits than somebody knows."""
-        left = self.left
-        if left is None:
+        wait = self.wait
+        if not wait:
             return f"{self.seconds:.0f} s so far"
-        return f"about {round(self.share * 20) * 5:.0f} % done in {self.seconds:.0f} s, {about(left)} left"
+        return f"about {round(self.share * 20) * 5:.0f} % done in {self.seconds:.0f} s, {wait}"
 
     def _enter_known(self, name: str) -> None:
         """The stage that is entered, as it was expected to come, or as it was before."""
@@ -169,7 +188,7 @@ def _share_of_time(name: str, done: float) -> float:
 
 def about(seconds: float) -> str:
     """A time for people, to one figure or two: nobody knows it better."""
-    if seconds < 10:
+    if seconds < FEW_SECONDS:
         return "a few seconds"
     if seconds < 95:
         return f"about {round(seconds, -1):.0f} s"

@@ -120,11 +120,16 @@ class WhatIf:
         return self.again(policy)
 
     def rows_left_out(self, change: Change) -> int | None:
-        """The rows that a run leaves out under the policy so changed; None if it is refused."""
+        """The rows that a run leaves out under the policy so changed.
+
+        None if it is refused, or if any single row as a class meets a requirement that took more before.
+        """
         engine = self.task.engine
         with engine.scope():
             try:
                 algorithm, task = self.attempt(change)
+                if _met_by_any_row(task) > _met_by_any_row(self.task):
+                    return None
                 algorithm.refuse_unfit(task)
                 levels = [own for _, own in level_tasks(task)]
                 feasible = check_levels(algorithm, task, False) if levels else algorithm.checked(task)
@@ -139,6 +144,10 @@ class WhatIf:
                 return self.rows.left_out + left_out
             except (InfeasibleError, PolicyError):
                 return None
+
+
+def _met_by_any_row(task: Task) -> int:
+    return [requirement.unique_class_size() for requirement in task.requirements].count(1)
 
 
 def other_policies(ready: PreparedRun, show_values: bool) -> WhatIf:
@@ -266,21 +275,9 @@ def _required(what_if: WhatIf, others: Mapping[Place, Sequence[Mapping[str, Any]
 
 
 def _with_other_algorithm(what_if: WhatIf, change: Change) -> Iterator[Change]:
-    """The change under the policy's algorithm, then under the others; none where it comes to promise nothing."""
-    if _promises_nothing(what_if, change):
-        return
+    """The change under the policy's algorithm, then under the others."""
     yield change
     yield from (replace(change, keys={**change.keys, "algorithm": name}, least=0) for name in what_if.others)
-
-
-def _promises_nothing(what_if: WhatIf, change: Change) -> bool:
-    """True if the change lets a requirement be met by any single row as a class, which it was not before."""
-    try:
-        _, task = what_if.attempt(change)
-    except LdivError:
-        return False  # perhaps another algorithm takes it
-    now, before = ([r.unique_class_size() for r in asked.requirements].count(1) for asked in (task, what_if.task))
-    return now > before
 
 
 def _own_thresholds(what_if: WhatIf) -> Iterator[Change]:
@@ -326,8 +323,7 @@ def _suppression(what_if: WhatIf) -> Iterator[Change]:
     weaker = _weaker_at(what_if, most) if most > _largest_size(what_if.task) else []
     if weaker and all(found.parameters for found in weaker):
         change = _weakened(what_if, weaker)
-        if not _promises_nothing(what_if, change):
-            yield Change({**change.keys, **suppress}, change.costs, change.values)
+        yield Change({**change.keys, **suppress}, change.costs, change.values)
 
 
 def _larger_budget(what_if: WhatIf, leaving: Change) -> Iterator[Change]:

@@ -17,7 +17,7 @@ from ldiv_db.database.attach import named_databases, takes_database
 from ldiv_db.database.context import Context, Listener, working_engine
 from ldiv_db.database.counted import PlannedThere, open_planned
 from ldiv_db.database.engine import Engine, is_joined
-from ldiv_db.database.errors import ConflictError, refused
+from ldiv_db.database.errors import ConflictError, PolicyError, refused
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.measuring.answers import Answer
 from ldiv_db.measuring.counts import measure_planned_counts
@@ -290,7 +290,10 @@ def _answers(ready: PreparedRun, classes: NewClasses) -> tuple[tuple[Answer, ...
     if queries and ready.resolved.source.weight is not None:
         return (), ["a run on counts does not answer `preserve`: in a warehouse `ldiv measure` does"]
     with ready.task.engine.scope():
-        return answers_of(ready.task.engine, classes.table(), ready.resolved, queries) if queries else (), []
+        try:
+            return answers_of(ready.task.engine, classes.table(), ready.resolved, queries) if queries else (), []
+        except PolicyError:  # the source has answered them
+            return (), ["`preserve` is not answered: a query fails on values of the release, `ldiv measure` says which"]
 
 
 def _new_classes(ready: PreparedRun, recoding: Recoding) -> NewClasses:

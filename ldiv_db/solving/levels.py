@@ -106,7 +106,7 @@ def check_levels(algorithm: Algorithm, task: Task, show_values: bool) -> Feasibi
         except InfeasibleError as error:
             people = count_phrase(own.encoded.row_count, "person", "people")
             what = f"{people} who would publish {rows_phrase(level.rows)} each are too few, or too much alike"
-            way_out = "`rows: together` has no such groups, and `suppression` leaves them out"
+            way_out = "with `rows: together` there are no such groups"
             raise InfeasibleError(f"{error.message}\n{what}: {way_out}", error.l) from error
         left_out += level.rows * one.rows_suppressed
         found.append(one)
