@@ -19,6 +19,7 @@ from typing import Literal
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, NamedAfter, Relation
+from ldiv_db.database.queries import Where
 from ldiv_db.recoding.axes import counted_among
 from ldiv_db.recoding.encoded import Axis, Bags, Encoded, Renamed, SensitiveAxis, person_units
 from ldiv_db.requirements import Distribution, RequirementSpec
@@ -72,15 +73,37 @@ class Units:
         )
 
 
-def with_pseudonyms(engine: Engine, rows: Encoded, name: str, secret: str) -> Encoded:
-    """The encoded table with a number of each person, drawn by a secret, to be published under that name."""
-    assert rows.individual is not None  # noqa: S101 - the caller has looked
-    number = Renamed(Identifier(name), PERSON_NO)
-    params = {"rows": rows.rows, "person": rows.individual.code, "secret": secret}
-    people = engine.materialise("people", "recoding/input/number_people", **params)
-    numbered = engine.join("rows", rows.rows, people, "row_id", right_columns=[("number", number.alias.name)])
-    engine.drop(people)
-    return replace(rows, rows=numbered, kept=(*rows.kept, number))
+@dataclass(frozen=True)
+class Link:
+    """A column of encoded `rows` that links them to people (`space` 0) or to rows of a table, `shown` by new numbers.
+
+    `assigned` has those that are published.
+    """
+
+    number: int
+    rows: Relation
+    assigned: Relation
+    column: Identifier
+    space: int
+    shown: Renamed
+
+
+def with_numbers(engine: Engine, tables: Sequence[tuple[Encoded, Sequence[Link]]], secret: str) -> list[Encoded]:
+    """The encoded tables with what their links are published as: numbers of what is published, drawn by a secret."""
+    every = [link for _, links in tables for link in links]
+    numbers = engine.materialise("numbers", "recoding/input/number_links", links=every, secret=secret)
+    return [_with_numbers(engine, encoded, links, numbers) for encoded, links in tables]
+
+
+def _with_numbers(engine: Engine, encoded: Encoded, links: Sequence[Link], numbers: Relation) -> Encoded:
+    rows, kept = encoded.rows, list(encoded.kept)
+    for link in links:
+        own = engine.select("own", numbers, "row_id", "number", where=[Where("link", link.number)])
+        rows = engine.join("rows", rows, own, "row_id", right_columns=[("number", link.shown.alias.name)])
+        place = next((n for n, one in enumerate(kept) if one.alias in (link.column, POSITION)), len(kept))
+        replaced = [one for one in kept[place : place + 1] if one.alias == link.column]
+        kept[place : place + len(replaced)] = [link.shown]
+    return replace(encoded, rows=rows, kept=tuple(kept))
 
 
 def asking_each(rows: Encoded, specs: Iterable[RequirementSpec]) -> Encoded:

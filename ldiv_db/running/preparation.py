@@ -29,6 +29,7 @@ from ldiv_db.measuring.least_loss.bounds import LossBound
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.sensitive import unknown_harmless
 from ldiv_db.publishing.destination import Destination
+from ldiv_db.publishing.fingerprints import key_of_release
 from ldiv_db.publishing.history import Watch, look_back
 from ldiv_db.publishing.result import Earlier
 from ldiv_db.recoding.encode import Coding, read_source
@@ -190,7 +191,8 @@ def make_ready(
     if resolved.source.counts_people and resolved.target.if_exists == "append":
         what = "does not go with individual: nobody knows whose rows are published already"
         raise refused("target.if_exists", what, "replace, or a table of its own")
-    task, absent = task_of(engine, listener, resolved, algorithm, encoded)
+    secret = key_of_release(engine, resolved) if resolved.released.person else ""
+    task, absent = task_of(engine, listener, resolved, algorithm, encoded, secret)
     refuse_unknown(resolved.suppressed, task.requirements)
     chosen, reason = algorithm.chosen(task)
     refuse_forms(chosen, resolved.released, resolved.source.same)  # of an algorithm that the policy left open
@@ -199,7 +201,7 @@ def make_ready(
     chosen.refuse_unfit(task)
     if not (chosen.traits.counts or isinstance(chosen, Chooser)):
         task = replace(task, encoded=task.encoded.in_rows(engine))
-    return PreparedRun(resolved, chosen, task, encoded, reason, absent)
+    return PreparedRun(resolved, chosen, task, encoded, reason, absent, secret)
 
 
 def check_ready(ready: PreparedRun, show_values: bool) -> Feasibility:

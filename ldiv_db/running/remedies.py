@@ -156,7 +156,7 @@ def other_policies(ready: PreparedRun, show_values: bool) -> WhatIf:
 
     def again(policy: Policy) -> tuple[Algorithm, Task]:
         own, algorithm = resolved.under(task.engine, policy), make_algorithm(policy)
-        found, _ = task_of(task.engine, Listener(), own, algorithm, ready.read)
+        found, _ = task_of(task.engine, Listener(), own, algorithm, ready.read, ready.secret)
         found = replace(found, people=task.people)
         refuse_unknown(own.suppressed, found.requirements)
         return algorithm.chosen(found)[0], found

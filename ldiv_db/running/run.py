@@ -31,9 +31,11 @@ from ldiv_db.publishing.history import OvertakenError, new_run, waits_again
 from ldiv_db.publishing.in_warehouse import InWarehouse
 from ldiv_db.publishing.result import Released, Result, Similarity
 from ldiv_db.publishing.series_target import settle_crashed
+from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import Recoding, keep_types
 from ldiv_db.recoding.rules import GlobalRecoding, recoding_of
+from ldiv_db.recoding.units import PERSON_NO, Link, with_numbers
 from ldiv_db.running.classes import divergence, measure_similarity, published_members, work_out
 from ldiv_db.running.comparing import compared_with_earlier
 from ldiv_db.running.estimate import MEASURING, WRITING, Estimate, expected
@@ -300,7 +302,20 @@ def _new_classes(ready: PreparedRun, recoding: Recoding) -> NewClasses:
     """The classes as they are to be published."""
     engine, resolved, counts_people = ready.task.engine, ready.resolved, ready.units is not None
     shown = keep_types(engine, recoding, resolved.typed)
-    return NewClasses(engine, resolved, ready.encoded, shown, ready.task.wanted, counts_people=counts_people)
+    return NewClasses(
+        engine, resolved, _with_people(ready, recoding), shown, ready.task.wanted, counts_people=counts_people
+    )
+
+
+def _with_people(ready: PreparedRun, recoding: Recoding) -> Encoded:
+    """The encoded table, with numbers of the people who are published if these are to be shown."""
+    encoded, name = ready.encoded, ready.resolved.released.person
+    if name is None:
+        return encoded
+    assert encoded.individual is not None  # noqa: S101 - whose rows they are is known
+    shown = Renamed(Identifier(name), PERSON_NO)
+    link = Link(1, encoded.rows, recoding.assigned, encoded.individual.code, 0, shown)
+    return with_numbers(ready.task.engine, [(encoded, [link])], ready.secret)[0]
 
 
 def _measured(ready: PreparedRun, recoding: Recoding) -> tuple[Loss, tuple[Similarity, ...]]:

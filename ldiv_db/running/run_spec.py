@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -128,6 +128,8 @@ class PreparedRun:
     chosen: str = ""
     #: The values with thresholds of their own that no row has.
     absent: Sequence[Named] = ()
+    #: By what numbers of people are drawn, where the release has these.
+    secret: str = field(default="", repr=False)
 
     @property
     def units(self) -> Units | None:

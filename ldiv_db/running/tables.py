@@ -172,7 +172,10 @@ def _public_targets(opened: OpenedTables) -> dict[str, Relation | FileRelation]:
 
 @dataclass(frozen=True)
 class People:
-    """The rows of all tables, put together, and the `secret` by which ties are broken: what people are planned of."""
+    """The rows of all tables, put together: what people are planned of.
+
+    By the `secret` ties are broken, and numbers of people and rows drawn.
+    """
 
     opened: OpenedTables
     tables: Sequence[MemberTable]

@@ -24,7 +24,7 @@ from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.loss import Loss, TableLoss, loss_of_tables, measure_recoding, nothing_lost
 from ldiv_db.recoding.recode import Recoding, keep_types, plan_recoding
 from ldiv_db.recoding.stacked import Member
-from ldiv_db.recoding.units import POSITION
+from ldiv_db.recoding.units import POSITION, Link, with_numbers
 from ldiv_db.running.estimate import MEASURING, WRITING
 from ldiv_db.running.remedies import remedied
 from ldiv_db.running.run_spec import l_of
@@ -63,8 +63,30 @@ def work_out_tables(ready: PreparedTables, workers: int | None) -> tuple[Plan, l
     plan = plan_of_rows(task.engine, units, by_people, task.wanted)
     whole = replace(task, encoded=units.rows)
     whole.refuse_left_out(units.rows.row_count - plan.row_count(task.engine))
-    both = zip(ready.tables, ready.stack.members, strict=True)
-    return plan, sizes, [_planned(ready, one, member, plan) for one, member in both]
+    members = ready.stack.members
+    planned = [_planned(ready, one, member, plan) for one, member in zip(ready.tables, members, strict=True)]
+    numbered = with_numbers(
+        task.engine, [(o.encoded, _links(o, m)) for o, m in zip(planned, members, strict=True)], ready.whose.secret
+    )
+    return plan, sizes, [replace(one, encoded=encoded) for one, encoded in zip(planned, numbered, strict=True)]
+
+
+def _links(one: Planned, member: Member) -> list[Link]:
+    """The links of a table: whose its rows are, or what rows', and what rows of others belong to."""
+    spaces = [(member.parent or member.person, member.above), (member.key, member.number)]
+    names = {column.alias: column.column for column in one.encoded.kept}
+    return [
+        Link(
+            number,
+            one.encoded.rows,
+            one.recoding.assigned,
+            column,
+            space,
+            Renamed(names[column], Identifier(f"n{number}")),
+        )
+        for number, (column, space) in enumerate(spaces, 2 * member.number)
+        if column is not None
+    ]
 
 
 def _planned(ready: PreparedTables, one: MemberTable, member: Member, plan: Plan) -> Planned:

@@ -15,11 +15,10 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.names import Identifier
 from ldiv_db.policy.resolve import Resolved
-from ldiv_db.publishing.fingerprints import key_of_release
 from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.shapes import shapes_of
 from ldiv_db.recoding.stacked import stack_of_one
-from ldiv_db.recoding.units import POSITION, Units, asking_each, units_of, with_pseudonyms
+from ldiv_db.recoding.units import POSITION, Units, asking_each, units_of
 from ldiv_db.requirements.values import Named
 from ldiv_db.running.estimate import expected
 from ldiv_db.running.run_spec import resolve_requirements
@@ -27,15 +26,14 @@ from ldiv_db.solving.level_search import LevelSearch
 
 
 def task_of(
-    engine: Engine, listener: Listener, resolved: Resolved, algorithm: Algorithm, encoded: Encoded
+    engine: Engine, listener: Listener, resolved: Resolved, algorithm: Algorithm, encoded: Encoded, secret: str
 ) -> tuple[Task, Sequence[Named]]:
     """The task, and the values with thresholds of their own that no row has; raises PolicyError for what people cannot
     be asked.
+
+    A secret of the release draws which of a person's rows are published, and their order where they tie.
     """
     source, released = resolved.source, resolved.released
-    secret = key_of_release(engine, resolved) if released.person else ""
-    if released.person is not None:
-        encoded = with_pseudonyms(engine, encoded, released.person, secret)
     if source.order is None or released.position is None:
         units = units_of(engine, encoded, source.together) if source.counts_people else None
         return _task(engine, listener, resolved, encoded, units)
