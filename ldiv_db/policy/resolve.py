@@ -224,7 +224,7 @@ def resolve(engine: Engine, written: Policy, folder: Path, checks: Mapping[str, 
     policy, known, problems = written, problems_of(written), Problems()
     source: Relation | FileRelation | None = None
     with problems.collected():
-        source = read_columns(engine, policy, as_published(engine, open_source(engine, policy.source, folder), policy))
+        source = as_read(engine, policy, open_source(engine, policy.source, folder))
     columns = [] if source is None else columns_of(engine, source)
     inferred: Sequence[Inferred] = ()
     if source is not None:
@@ -262,6 +262,11 @@ def resolve(engine: Engine, written: Policy, folder: Path, checks: Mapping[str, 
         keeps_types=policy.output.types == "keep",
         judged=judged,
     )
+
+
+def as_read(engine: Engine, policy: Policy, source: Relation | FileRelation) -> Relation | FileRelation:
+    """The source with its columns as the policy reads them, those of a CSV file as they are published."""
+    return read_columns(engine, policy, as_published(engine, source, policy))
 
 
 def describe(engine: Engine, policy: Policy, source: Relation | FileRelation, folder: Path) -> Described:

@@ -248,12 +248,10 @@ def open_each(
 
 
 def content_of(policy: Policy) -> Any:
-    """All that a policy of several tables says of a release, but for where its tables come from and go to."""
-    tables = {name: table.model_dump(exclude={"source", "target"}) for name, table in policy.tables.items()}
-    # What stands for a source that is not written is another in each process.
-    places = {"source", "target", "databases"}
-    beside = places | {"tables", "require", "over_time", "context"} | ({"seed"} - policy.model_fields_set)
-    return [policy.model_dump(exclude=beside), tables, policy.require]
+    """What a policy of several tables says of their release beside what it says of each, but for where they are."""
+    beside = {"source", "target", "identifiers"}
+    tables = {name: table.model_dump(exclude=beside) for name, table in policy.tables.items()}
+    return [tables, policy.require]
 
 
 def _required(policy: Policy, name: str, table: PolicyTable) -> list[RequirementSpec]:

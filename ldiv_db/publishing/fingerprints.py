@@ -8,6 +8,7 @@ source is the one that they think of, as with the seed.
 from __future__ import annotations
 
 import hmac
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -44,23 +45,66 @@ class Fingerprint:
     rows: str = field(repr=False)
     policy: str | None = field(repr=False)
     columns: tuple[ReadColumn, ...] = ()
+    #: Those of several tables that are one release, by name, each with what the ledger calls its source.
+    tables: Mapping[str, tuple[str, Fingerprint]] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of_tables(cls, key: str, tables: Mapping[str, tuple[str, Fingerprint]], said: Any) -> Fingerprint:
+        """That of a release of these tables, of which the policy says more than of each."""
+        rows, policies = ({n: getattr(own, of) for n, (_, own) in tables.items()} for of in ("rows", "policy"))
+        return cls(key, keyed(key, sorted(rows.items())), keyed(key, (said, policies)), tables=tables)
+
+    @property
+    def read(self) -> str | None:
+        """The columns that were read, as the ledger has them; of several tables with the source and hash of each."""
+        of_tables = {name: (source, own.rows, own.columns) for name, (source, own) in self.tables.items()}
+        return json.dumps(of_tables or self.columns) if of_tables or self.columns else None
+
+    @property
+    def hashes(self) -> list[str]:
+        """The hashes of its rows, of several tables together and of each."""
+        return list(dict.fromkeys([self.rows, *(own.rows for _, own in self.tables.values())]))
+
+    def is_of(self, run: Mapping[str, Any]) -> bool:
+        """True if a run in the ledger read the rows of the source, or of one of several that both read."""
+        before = {run["rows_hash"], *(rows for _, rows, _ in read_by(run))}
+        return run["hash_key"] == self.key and not before.isdisjoint(self.hashes)
+
+    @property
+    def secret(self) -> str:
+        """Of one whose key is a seed: a key that no release of other rows, another policy or another version has."""
+        return keyed(self.key, (self.rows, self.policy, versions()))
+
+
+def read_by(run: Mapping[str, Any]) -> list[tuple[str, str, tuple[ReadColumn, ...]]]:
+    """(source, the hash of its rows, the columns) of all that a run in the ledger read; empty if that is not noted."""
+    found = json.loads(run["columns_read"] or "[]")
+    listed = found.values() if isinstance(found, dict) else [(run["source"], run["rows_hash"], found)] if found else []
+    return [(source, rows, tuple(map(tuple, columns))) for source, rows, columns in listed]
 
 
 def take_fingerprint(
-    engine: Engine, resolved: Resolved, rows: Relation, weight: Identifier | None, key: str, is_there: bool = False
+    engine: Engine,
+    resolved: Resolved,
+    rows: Relation | FileRelation,
+    weight: Identifier | None,
+    key: str,
+    is_there: bool = False,
+    named: Mapping[str, Identifier] | None = None,
 ) -> Fingerprint:
     """The fingerprint of a copy of the source, whose rows may lie in a warehouse, and of its policy.
 
-    `weight` is the copy's column of counts, if equal rows are one: it is the same as if they were not.
+    `weight` is the copy's column of counts, if equal rows are one: it is the same as if they were not. `named` are the
+    columns that are read, by their names in lower case, of rows that are no copy.
     """
     source = resolved.source
     kept = {column.name.lower() for column in source.keep} if is_there else set()
-    read = sorted({column.column.name.lower(): column for column in read_columns(source)}.items())
+    read = sorted((named or {column.column.name.lower(): column.alias for column in read_columns(source)}).items())
     required = {column.column.name.lower() for column in Snapshot(engine, source).where_nulls("suppress")}
     rests_on_others = any(spec.counts_people for spec in resolved.policy.require)
     return Fingerprint(
         key,
-        hash_rows(engine, rows, [column.alias for _, column in read], weight, key),
+        hash_rows(engine, rows, [column for _, column in read], weight, key),
         None if rests_on_others else _hash_policy(resolved, key, is_there),
         tuple((name, name in required, *(["kept"] if name in kept else [])) for name, _ in read),
     )
@@ -71,15 +115,7 @@ def key_of_release(engine: Engine, resolved: Resolved) -> str:
     source, seed = resolved.source, str(resolved.source.seed)
     read = sorted({column.column.name.lower(): column.column for column in read_columns(source)}.items())
     rows = hash_rows(engine, source.relation, [column for _, column in read], None, seed)
-    return keyed(seed, (rows, _hash_policy(resolved, seed)))
-
-
-def hash_tables(
-    engine: Engine, tables: Mapping[str, tuple[Relation | FileRelation, Sequence[Identifier]]], key: str
-) -> str:
-    """The keyed hash of the rows of several tables, in the columns that are read of each."""
-    hashes = [(name, hash_rows(engine, rows, columns, None, key)) for name, (rows, columns) in sorted(tables.items())]
-    return keyed(key, hashes)
+    return Fingerprint(seed, rows, _hash_policy(resolved, seed)).secret
 
 
 def _hash_policy(resolved: Resolved, key: str, is_there: bool = False) -> str:

@@ -7,14 +7,13 @@ of the source off: of two runs at once the second starts again, as if the first 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import random
 import secrets
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -25,10 +24,17 @@ from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import ConflictError, DatabaseError
 from ldiv_db.database.names import Identifier, Relation
-from ldiv_db.policy.document import BETWEEN
+from ldiv_db.policy.document import BETWEEN, Policy
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing import ledger
-from ldiv_db.publishing.fingerprints import Fingerprint, ReadColumn, hash_rows, take_fingerprint, versions
+from ldiv_db.publishing.fingerprints import (
+    Fingerprint,
+    ReadColumn,
+    hash_rows,
+    read_by,
+    take_fingerprint,
+    versions,
+)
 from ldiv_db.publishing.ledger import LOCKS, PUBLISHED, STARTED, WRITTEN, Entry
 from ldiv_db.publishing.result import Earlier, Forgotten
 
@@ -90,8 +96,9 @@ class Published:
 
     def of(self, is_source: Callable[[str], bool], fingerprint: Fingerprint | None = None) -> Published:
         """Those of a source, by its name, and the runs of rows with such a fingerprint, whatever they were called."""
-        rows = (fingerprint.key, fingerprint.rows) if fingerprint else None
-        runs = [run for run in self.runs if is_source(run["source"]) or (run["hash_key"], run["rows_hash"]) == rows]
+        runs = [
+            run for run in self.runs if is_source(run["source"]) or (fingerprint is not None and fingerprint.is_of(run))
+        ]
         return Published(runs, [entry for entry in self.releases if is_source(entry.report.get("source", ""))])
 
     @property
@@ -126,7 +133,7 @@ class Watch:
     def locks(self) -> list[str]:
         """The rows of the ledger's locks that all runs have in common of a source of this name, or with these rows."""
         shared = [_whole(self.engine, part, self.folder) for part in parts_of(self.source)]
-        shared += [self.fingerprint.rows] if self.fingerprint else []
+        shared += self.fingerprint.hashes if self.fingerprint else []
         numbers = {int(hashlib.sha256(name.encode()).hexdigest(), 16) % LOCKS for name in shared}
         if self.fingerprint and self.key is None:
             numbers.add(0)  # two that draw a key each cannot compare their rows
@@ -169,6 +176,37 @@ class ChangedError(OvertakenError):
     what = "{} changed twice while this run planned, and nothing was published: run it while nobody writes there"
 
 
+@dataclass(frozen=True)
+class Reading:
+    """A source that a run reads, by its name, with all its columns by theirs in lower case, and its `fingerprint`.
+
+    `recount` counts a warehouse's rows by the columns of an earlier run.
+    """
+
+    name: str
+    rows: Relation | FileRelation
+    columns: Mapping[str, Identifier]
+    fingerprint: Fingerprint
+    weight: Identifier | None = None
+    recount: Recount | None = None
+
+    def hashed(self, engine: Engine, columns: tuple[ReadColumn, ...]) -> str | None:
+        """The hash of its rows in the columns that a run read; '' if it has not all, None if nobody can tell."""
+        if self.recount is None and any(kept for _, _, *kept in columns):  # hashed by the warehouse itself
+            return None
+        if columns == self.fingerprint.columns:
+            return self.fingerprint.rows
+        if not {name for name, *_ in columns} <= set(self.columns):
+            return ""
+        try:
+            rows = self.recount(columns) if self.recount else self.rows
+        except DatabaseError:  # a driver may not read what an earlier run read by another
+            return None
+        read = [self.columns[name] for name, *_ in columns]
+        required = [self.columns[name] for name, needed, *_ in columns if needed]
+        return hash_rows(engine, rows, read, self.weight, self.fingerprint.key, required)
+
+
 def look_back(
     engine: Engine,
     resolved: Resolved,
@@ -177,26 +215,48 @@ def look_back(
     weight: Identifier | None = None,
     recount: Recount | None = None,
 ) -> tuple[Earlier, Watch]:
-    """The earlier release that a run is held against, and the watch over the source until it is published.
+    """As `held_against`, of one source: `rows` is it as it was read, `weight` its counts."""
+    listed, source = Published.in_ledger(engine), resolved.source
+    fingerprint = take_fingerprint(engine, resolved, rows, weight, listed.key or new_key(), recount is not None)
+    columns = {column.name.lower(): Identifier(column.name) for column in resolved.columns}
+    own = Identifier(source.weight.name) if source.weight else None
+    reading = Reading(source.name, source.relation, columns, fingerprint, own, recount)
+    return held_against(engine, listed, resolved.policy, resolved.folder, fingerprint, [reading], run_id)
+
+
+def new_key() -> str:
+    """The key of the first fingerprint in a ledger."""
+    return secrets.token_hex(32)
+
+
+def held_against(
+    engine: Engine,
+    listed: Published,
+    policy: Policy,
+    folder: Path,
+    fingerprint: Fingerprint,
+    read: Sequence[Reading],
+    run_id: str,
+) -> tuple[Earlier, Watch]:
+    """The release among those `listed` that a run is held against, and the watch over its sources until it is entered.
 
     It is the latest run with the same fingerprint, else the latest release whose rows are not known to be those of the
-    source now, else the latest of all. `rows` is the source as it was read, `weight` its counts, `run_id` that of
-    the new run; `recount` counts a warehouse's rows by the columns of an earlier run.
+    sources now, else the latest of all. `run_id` is that of the new run.
     """
-    listed, name, folder = Published.in_ledger(engine), resolved.source.name, resolved.folder
-    key = listed.key
-    fingerprint = take_fingerprint(engine, resolved, rows, weight, key or secrets.token_hex(32), recount is not None)
+    name = BETWEEN.join(one.name for one in read)
     own = listed.of(known_as(engine, name, folder), fingerprint)
-    watch = Watch(engine, name, folder, own.names, fingerprint, key, run_id)
+    watch = Watch(engine, name, folder, own.names, fingerprint, listed.key, run_id)
+    is_there = any(one.recount for one in read)
     earlier = Earlier(
         fingerprint=fingerprint,
-        independent=resolved.policy.over_time == "independent",
-        forgotten=None if recount else forgotten(engine, resolved),
+        independent=policy.over_time == "independent",
+        takes_key=not policy.tables,
+        forgotten=None if is_there else forgotten(engine, policy, [one.rows for one in read]),
     )
     alike = [run for run in reversed(listed.runs) if _told(run) == (fingerprint.key, fingerprint.policy)]
     alike = sorted(alike, key=lambda run: bool(_made_by(run))) if fingerprint.policy else []  # first of this version
     same = [run for run in alike if run["rows_hash"] == fingerprint.rows and not _made_by(run)]
-    run, same_rows = (None, True) if same else _least_alike(engine, resolved, own.runs, fingerprint, recount)
+    run, same_rows = (None, True) if same else _least_alike(engine, read, own.runs, fingerprint, folder)
     if not same and (not (own.runs or own.releases) or run is None or (own.releases and same_rows)):
         return replace(earlier, series=own.latest_release), watch  # of series it is not known what rows they read
     known = same or [run for run in alike if same_rows and run in own.runs]
@@ -211,29 +271,6 @@ def _told(run: Mapping[str, Any]) -> tuple[str | None, str | None]:
     return run["hash_key"], run["policy_hash"]
 
 
-def look_back_on_tables(
-    engine: Engine, source: str, folder: Path, fingerprint: Fingerprint, is_independent: bool, run_id: str
-) -> tuple[Earlier, Watch]:
-    """As `look_back`, of several tables that are one release, whose `fingerprint` has the key of the ledger, if any.
-
-    An earlier release of one of them alone had other rows, or nobody knows.
-    """
-    listed = Published.in_ledger(engine)
-    own = listed.of(known_as(engine, source, folder), fingerprint)
-    watch = Watch(engine, source, folder, own.names, fingerprint, listed.key, run_id)
-    earlier = Earlier(fingerprint=fingerprint, independent=is_independent, takes_key=False)
-    latest = own.runs[::-1]
-    rows = [(run["hash_key"], run["rows_hash"]) == (fingerprint.key, fingerprint.rows) for run in latest]
-    for run, same_rows in sorted(zip(latest, rows, strict=True), key=lambda one: bool(_made_by(one[0]))):
-        if same_rows and run["policy_hash"] == fingerprint.policy and all(rows):
-            known = {"run_id": run["run_id"], "seed": int(run["seed"]), "made_by": _made_by(run)}
-            return replace(earlier, same_rows=True, **known), watch
-    if not latest or (own.releases and all(rows)):
-        return replace(earlier, series=own.latest_release), watch
-    least = latest[rows.index(min(rows))]
-    return replace(earlier, run_id=least["run_id"], same_rows=all(rows), made_by=_made_by(least)), watch
-
-
 def _made_by(run: Mapping[str, Any]) -> str:
     """The versions by which a run was made, as far as they are others now; '' if they are these."""
     found, now = run["versions"], versions()
@@ -244,38 +281,30 @@ def _made_by(run: Mapping[str, Any]) -> str:
 
 def _least_alike(
     engine: Engine,
-    resolved: Resolved,
+    read: Sequence[Reading],
     runs: Sequence[Mapping[str, Any]],
     fingerprint: Fingerprint,
-    recount: Recount | None,
+    folder: Path,
 ) -> tuple[Mapping[str, Any] | None, bool | None]:
-    """Of earlier runs the latest whose rows the source has no longer, else of which nobody knows, else the latest.
+    """Of earlier runs the latest whose rows the sources have no longer, else of which nobody knows, else the latest.
 
-    With whether it has them. Each is compared in the columns that it read itself; None where there is no run.
+    With whether they have them. Each is compared in the columns that it read itself, of several tables those that both
+    read; None where there is no run.
     """
-    source, there = resolved.source, {column.name.lower(): Identifier(column.name) for column in resolved.columns}
-    weight = Identifier(source.weight.name) if source.weight else None
-
-    @cache
-    def hashed(columns: tuple[ReadColumn, ...]) -> str | None:
-        """The hash of the source's rows in the columns that a run read; '' if they are not all there, None unread."""
-        if not {name for name, *_ in columns} <= set(there):
-            return ""
-        try:
-            rows = recount(columns) if recount else source.relation
-        except DatabaseError:  # a driver may not read what an earlier run read by another
-            return None
-        read, required = [there[name] for name, *_ in columns], [there[name] for name, needed, *_ in columns if needed]
-        return hash_rows(engine, rows, read, weight, fingerprint.key, required)
+    hashed = cache(lambda place, columns: read[place].hashed(engine, columns))
+    is_read = [known_as(engine, one.name, folder) for one in read]
 
     def has_same_rows(run: Mapping[str, Any]) -> bool | None:
-        if run["hash_key"] != fingerprint.key or not run["columns_read"]:
+        if run["hash_key"] != fingerprint.key:
             return None
-        columns = tuple(map(tuple, json.loads(run["columns_read"])))
-        if any(kept for _, _, *kept in columns) and recount is None:  # hashed by the warehouse itself
-            return None
-        found = fingerprint.rows if columns == fingerprint.columns else hashed(columns)
-        return None if found is None else bool(run["rows_hash"] == found)
+        known = [
+            True if rows in found else None if None in found else False
+            for source, rows, columns in read_by(run)
+            if (found := [hashed(place, columns) for place, is_it in enumerate(is_read) if is_it(source)])
+        ]
+        if not known:  # under another name it was found by its hash
+            return fingerprint.is_of(run) or None
+        return False if False in known else None if None in known else True
 
     found = [(run, has_same_rows(run)) for run in reversed(runs)]
     alike = [next((one for one in found if one[1] is wanted), None) for wanted in (False, None, True)]
@@ -288,21 +317,20 @@ def _place_of(runs: Sequence[Mapping[str, Any]], found: Mapping[str, Any]) -> st
     return found["target"] if last == found["run_id"] else ""
 
 
-def forgotten(engine: Engine, resolved: Resolved) -> Forgotten | None:
+def forgotten(engine: Engine, policy: Policy, sources: Iterable[Relation | FileRelation]) -> Forgotten | None:
     """That the ledger is in memory, so that no later run can know of this one.
 
-    None where it is kept, or where the source ends with it.
+    None where it is kept, or where the sources end with it.
     """
-    home, policy = engine.catalog or engine.snapshot.current, resolved.policy
-    if not engine.snapshot.is_in_memory(home) or _dies_with(engine, resolved, home):
+    home = engine.catalog or engine.snapshot.current
+    if not engine.snapshot.is_in_memory(home) or all(_dies_with(engine, source, home) for source in sources):
         return None
     promised = [key for key in ("transparent", "key") if getattr(policy, key) and policy.over_time is None]
     return Forgotten(promised[0] if promised else "")
 
 
-def _dies_with(engine: Engine, resolved: Resolved, home: str) -> bool:
+def _dies_with(engine: Engine, source: Relation | FileRelation, home: str) -> bool:
     """True if all that the source reads are tables in memory themselves, in the database of the ledger."""
-    source = resolved.source.relation
     if not isinstance(source, Relation) or not lineage.reads_tables_alone(engine, source):
         return False
     read = lineage.tables_read(engine, source)

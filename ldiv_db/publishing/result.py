@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -100,8 +99,8 @@ class Earlier:
         found = self.fingerprint
         if found is None:
             return {}
-        columns = json.dumps(found.columns) if found.columns else None
-        return {"hash_key": found.key, "rows_hash": found.rows, "policy_hash": found.policy, "columns_read": columns}
+        hashes = {"hash_key": found.key, "rows_hash": found.rows, "policy_hash": found.policy}
+        return {**hashes, "columns_read": found.read}
 
     def told(self, run_id: str = "") -> list[str]:
         """Notes on it; `run_id` is the new run's, if it has one yet."""

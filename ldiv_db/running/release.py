@@ -102,7 +102,7 @@ def _start(resolved: Resolved, target: SeriesTarget, begun: float) -> ReleaseSta
         tables = [table for number in numbers for table in target.tables(target.prefix, number).all]
         refuse_read_tables(engine, source.relation, tables)
     target.check_next(series.next)
-    forgets = None if target.destination.has_rows else forgotten(engine, resolved)
+    forgets = None if target.destination.has_rows else forgotten(engine, resolved.policy, [source.relation])
     if forgets:
         forgets.require_kept()
     kept = target.destination.kept_warnings(source)

@@ -6,7 +6,6 @@ quasi-identifiers of all tables.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -26,15 +25,15 @@ from ldiv_db.database.queries import Where
 from ldiv_db.display import Shown
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems
-from ldiv_db.policy.quasi_identifiers import collect_hierarchies, column_problems
-from ldiv_db.policy.resolve import Resolved
+from ldiv_db.policy.quasi_identifiers import column_problems
+from ldiv_db.policy.resolve import Resolved, as_read
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.schema import PERSON, content_of, members_of
 from ldiv_db.policy.sources import Frame, open_source
 from ldiv_db.policy.tables import named_in
 from ldiv_db.publishing.destinations import destination_of, destination_of_tables
-from ldiv_db.publishing.fingerprints import Fingerprint, hash_tables, keyed
-from ldiv_db.publishing.history import Published, Watch, look_back_on_tables
+from ldiv_db.publishing.fingerprints import Fingerprint, hash_rows, keyed, take_fingerprint
+from ldiv_db.publishing.history import Published, Reading, Watch, held_against, new_key
 from ldiv_db.publishing.in_database import InDatabase
 from ldiv_db.publishing.in_file import Folder
 from ldiv_db.publishing.refusals import TargetCheck, foresee_loss
@@ -42,6 +41,7 @@ from ldiv_db.publishing.result import Earlier
 from ldiv_db.recoding.encode import read_source
 from ldiv_db.recoding.links import LinkedTable, check_links, in_order, linked_rows
 from ldiv_db.recoding.shapes import Shapes, shapes_of
+from ldiv_db.recoding.snapshot import read_columns
 from ldiv_db.recoding.stacked import Member, Stack, stacked
 from ldiv_db.recoding.units import Units, asking_each
 from ldiv_db.requirements import Requirement
@@ -62,19 +62,6 @@ class OpenedTables:
     policy: Policy
     tables: Mapping[str, LinkedTable]
     public: Mapping[str, Relation | FileRelation]
-
-    @property
-    def source(self) -> str:
-        """What the ledger calls all of them together."""
-        return self.policy.reads
-
-    def content(self, key: str) -> str:
-        """The keyed hash of their rows, in the columns that the policy reads."""
-        read = {
-            name: (found.relation, [Identifier(column.name) for column in found.columns.values()])
-            for name, found in self.tables.items()
-        }
-        return hash_tables(self.engine, read, key)
 
 
 def open_tables(engine: Engine, context: Context, policy: Policy) -> OpenedTables:
@@ -103,18 +90,20 @@ class MemberTable:
     resolved: Resolved
     algorithm: Algorithm
     target: Relation | FileRelation
+    #: The rows of its source, with their own keys.
+    rows: Relation | FileRelation
 
     @property
     def name(self) -> str:
         return self.linked.name
 
 
-def resolve_tables(opened: OpenedTables, secret: str) -> list[MemberTable]:
+def resolve_tables(opened: OpenedTables) -> list[MemberTable]:
     """The policy of each table held against its rows, each after that which its rows belong to.
 
     Raises PolicyError with all that is wrong, of targets as well.
     """
-    engine, folder = opened.engine, opened.context.folder
+    engine, folder, secret = opened.engine, opened.context.folder, keyed(str(opened.policy.seed), "links")
     rows, problems, found = linked_rows(engine, opened.tables, secret, PERSON), Problems(), list[MemberTable]()
     policies = members_of(opened.policy)
     for linked in in_order(opened.tables.values()):
@@ -125,7 +114,7 @@ def resolve_tables(opened: OpenedTables, secret: str) -> list[MemberTable]:
                 what = f"{algorithm.name} gives a value one label wherever it is, and people have several rows"
                 raise PolicyError([Problem("algorithm.name", what, "algorithm: auto, topdown, peel or mondrian")])
             target = checked_target(opened, linked.name, policy, resolved.released.types(resolved.columns))
-            found.append(MemberTable(linked, resolved, algorithm, target))
+            found.append(MemberTable(linked, resolved, algorithm, target, as_read(engine, policy, linked.relation)))
     problems.refuse()
     return found
 
@@ -262,7 +251,7 @@ class PreparedTables(Shown):
         rows, policy, wanted = self.rows, self.opened.policy, self.task.wanted.items()
         spread = [f"{name}: {line}" for name, own in wanted for line in warn_of_spreading(own, "people")]
         return {
-            "source": self.opened.source,
+            "source": policy.reads,
             "target": policy.places,
             "algorithm": self.algorithm.name,
             "people": sum(level.encoded.row_count for level in self.units.levels),
@@ -291,16 +280,15 @@ def prepare_tables(engine: Engine, context: Context, policy: Policy, publishes: 
     others = engine.snapshot.others
     with engine.transaction() if others else nullcontext():  # what is read of all tables is of one moment
         opened = open_tables(engine, context, policy)
-        said = _said(opened)  # before the seed of an earlier run is in the policy, as if it said it
-        earlier, watch = _look_back(opened, said, run_id)
+        tables, public = resolve_tables(opened), _public_targets(opened)
+        earlier, watch = _look_back(opened, tables, run_id)
         if publishes:
             earlier.require_safe()
+        seed = policy.seed if earlier.seed is None else earlier.seed
+        secret = _fingerprint(opened, tables, str(seed)).secret
         if earlier.seed is not None:
-            opened = replace(opened, policy=policy.model_copy(update={"seed": earlier.seed}))
-        seed = str(opened.policy.seed)
-        secret = keyed(seed, [opened.content(seed), said])
-        tables = resolve_tables(opened, secret)
-        public = _public_targets(opened)
+            opened = replace(opened, policy=policy.model_copy(update={"seed": seed}))
+            tables = resolve_tables(opened)
         stack = stacked(engine, list(_encoded(engine, context, tables)))
     whose = People(opened, tables, stack, secret)
     with remedied(whose.by_others):
@@ -314,20 +302,36 @@ def prepare_tables(engine: Engine, context: Context, policy: Policy, publishes: 
     return PreparedTables(whose, task, algorithm, feasible, earlier, watch, public, rows, notes)
 
 
-def _look_back(opened: OpenedTables, said: Any, run_id: str) -> tuple[Earlier, Watch]:
-    engine, folder = opened.engine, opened.context.folder
-    key = Published.in_ledger(engine).key or secrets.token_hex(32)
-    fingerprint = Fingerprint(key, opened.content(key), keyed(key, said))
-    independent = opened.policy.over_time == "independent"
-    return look_back_on_tables(engine, opened.source, folder, fingerprint, independent, run_id)
+def _look_back(opened: OpenedTables, tables: Sequence[MemberTable], run_id: str) -> tuple[Earlier, Watch]:
+    """The earlier release that this one is held against; read of each table is what its own policy reads."""
+    engine, policy, listed = opened.engine, opened.policy, Published.in_ledger(opened.engine)
+    fingerprint = _fingerprint(opened, tables, listed.key or new_key())
+    read = []
+    for one in tables:
+        columns = {name: Identifier(column.name) for name, column in one.linked.columns.items()}
+        name, own = fingerprint.tables[one.name]
+        read.append(Reading(name, one.rows, columns, own))
+    return held_against(engine, listed, policy, opened.context.folder, fingerprint, read, run_id)
 
 
-def _said(opened: OpenedTables) -> list[Any]:
-    """All that a release rests on beside the rows and the seed."""
-    problems, policy = Problems(), opened.policy
-    taxonomies = collect_hierarchies(opened.engine, policy.quasi_identifiers, opened.context.folder, problems)
-    problems.refuse()
-    return [content_of(policy), taxonomies]
+def _fingerprint(opened: OpenedTables, tables: Sequence[MemberTable], key: str) -> Fingerprint:
+    """The fingerprint of all that the release rests on beside the seed; rows are read with their own keys."""
+    engine, policy, each = opened.engine, opened.policy, dict[str, tuple[str, Fingerprint]]()
+    above = {one.linked.above for one in tables}
+    for one in tables:
+        table, source = one.linked.table, one.resolved.source
+        names = {*(column.column.name for column in read_columns(source)), table.owner} - {PERSON}
+        names |= {table.key} if table.key and one.name in above else set()
+        named = {name.lower(): Identifier(one.linked.column(name).name) for name in names}
+        own = take_fingerprint(engine, one.resolved, one.rows, None, key, named=named)
+        each[one.name] = str(table.source), own
+    kept = {name: sorted(policy.tables[name].keep) for name in opened.public}
+    public = {
+        name: hash_rows(engine, rows, [Identifier(column) for column in kept[name]], None, key)
+        for name, rows in opened.public.items()
+        if kept[name]
+    }
+    return Fingerprint.of_tables(key, each, (content_of(policy), public))
 
 
 def _encoded(engine: Engine, context: Context, tables: Sequence[MemberTable]) -> Iterator[Member]:

@@ -129,7 +129,7 @@ def draft_tables(ready: PreparedTables, context: Context, begun: float) -> Table
     result = Result(
         run_id=ready.watch.run_id,
         algorithm=algorithm,
-        source=opened.source,
+        source=opened.policy.reads,
         target=opened.policy.places,
         l=l_of(algorithm, requirements, plan.l),
         loss=loss_of_tables(losses, sizes),
