@@ -23,6 +23,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.display import per_cent
+from ldiv_db.policy.resolve import Source
 
 #: A value that so many rows have singles them out; that is told where it is this share of the rows.
 FEW, SINGLED_OUT = 2, Fraction(1, 10)
@@ -155,6 +156,15 @@ def _share(rows: int, guessed: int, given: int, largest: int) -> Fraction | None
 def kept_warnings(engine: Engine, table: Table, kept: Named, others: Named, **counted: Identifier | None) -> list[str]:
     """The warnings of the kept columns that tell more than a class does, as `measure_kept` has them."""
     return [column.warning for column in measure_kept(engine, table, kept, others, **counted) if column.warning]
+
+
+def warn_of_kept(engine: Engine, source: Source) -> list[str]:
+    """The warnings of the kept columns of a source, where it lies."""
+    told = [*(qi.column for qi in source.quasi_identifiers), *source.sensitive]
+    kept, others = ({one.name: Identifier(one.name) for one in columns} for columns in (source.keep, told))
+    person = Identifier(source.individual.name) if source.individual else None
+    with read_exactly(engine, source.relation) as read:
+        return kept_warnings(engine, read, kept, others, person=person)
 
 
 def warn_of_release(

@@ -24,7 +24,7 @@ from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import ConflictError, DatabaseError
 from ldiv_db.database.names import Identifier, Relation
-from ldiv_db.policy.document import BETWEEN, Policy
+from ldiv_db.policy.document import BETWEEN
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.fingerprints import (
@@ -178,17 +178,19 @@ class ChangedError(OvertakenError):
 
 @dataclass(frozen=True)
 class Reading:
-    """A source that a run reads, by its name, with all its columns by theirs in lower case, and its `fingerprint`.
+    """A source, or one of several, as it is `resolved`, whose `rows` a run reads that have this fingerprint.
 
     `recount` counts a warehouse's rows by the columns of an earlier run.
     """
 
-    name: str
+    resolved: Resolved
     rows: Relation | FileRelation
-    columns: Mapping[str, Identifier]
     fingerprint: Fingerprint
-    weight: Identifier | None = None
     recount: Recount | None = None
+
+    @property
+    def name(self) -> str:
+        return self.resolved.source.name
 
     def hashed(self, engine: Engine, columns: tuple[ReadColumn, ...]) -> str | None:
         """The hash of its rows in the columns that a run read; '' if it has not all, None if nobody can tell."""
@@ -196,15 +198,15 @@ class Reading:
             return None
         if columns == self.fingerprint.columns:
             return self.fingerprint.rows
-        if not {name for name, *_ in columns} <= set(self.columns):
+        there = {column.name.lower(): Identifier(column.name) for column in self.resolved.columns}
+        if not {name for name, *_ in columns} <= set(there):
             return ""
         try:
-            rows = self.recount(columns) if self.recount else self.rows
+            rows, weight = self.recount(columns) if self.recount else self.rows, self.resolved.source.weight
         except DatabaseError:  # a driver may not read what an earlier run read by another
             return None
-        read = [self.columns[name] for name, *_ in columns]
-        required = [self.columns[name] for name, needed, *_ in columns if needed]
-        return hash_rows(engine, rows, read, self.weight, self.fingerprint.key, required)
+        read, required = [there[name] for name, *_ in columns], [there[name] for name, needed, *_ in columns if needed]
+        return hash_rows(engine, rows, read, weight and Identifier(weight.name), self.fingerprint.key, required)
 
 
 def look_back(
@@ -216,12 +218,10 @@ def look_back(
     recount: Recount | None = None,
 ) -> tuple[Earlier, Watch]:
     """As `held_against`, of one source: `rows` is it as it was read, `weight` its counts."""
-    listed, source = Published.in_ledger(engine), resolved.source
+    listed = Published.in_ledger(engine)
     fingerprint = take_fingerprint(engine, resolved, rows, weight, listed.key or new_key(), recount is not None)
-    columns = {column.name.lower(): Identifier(column.name) for column in resolved.columns}
-    own = Identifier(source.weight.name) if source.weight else None
-    reading = Reading(source.name, source.relation, columns, fingerprint, own, recount)
-    return held_against(engine, listed, resolved.policy, resolved.folder, fingerprint, [reading], run_id)
+    reading = Reading(resolved, resolved.source.relation, fingerprint, recount)
+    return held_against(engine, listed, fingerprint, [reading], run_id)
 
 
 def new_key() -> str:
@@ -230,33 +230,28 @@ def new_key() -> str:
 
 
 def held_against(
-    engine: Engine,
-    listed: Published,
-    policy: Policy,
-    folder: Path,
-    fingerprint: Fingerprint,
-    read: Sequence[Reading],
-    run_id: str,
+    engine: Engine, listed: Published, fingerprint: Fingerprint, read: Sequence[Reading], run_id: str
 ) -> tuple[Earlier, Watch]:
     """The release among those `listed` that a run is held against, and the watch over its sources until it is entered.
 
     It is the latest run with the same fingerprint, else the latest release whose rows are not known to be those of the
     sources now, else the latest of all. `run_id` is that of the new run.
     """
-    name = BETWEEN.join(one.name for one in read)
-    own = listed.of(known_as(engine, name, folder), fingerprint)
-    watch = Watch(engine, name, folder, own.names, fingerprint, listed.key, run_id)
+    resolved, name = read[0].resolved, BETWEEN.join(one.name for one in read)
+    own = listed.of(known_as(engine, name, resolved.folder), fingerprint)
+    watch = Watch(engine, name, resolved.folder, own.names, fingerprint, listed.key, run_id)
     is_there = any(one.recount for one in read)
     earlier = Earlier(
         fingerprint=fingerprint,
-        independent=policy.over_time == "independent",
-        takes_key=not policy.tables,
-        forgotten=None if is_there else forgotten(engine, policy, [one.rows for one in read]),
+        independent=resolved.policy.over_time == "independent",
+        takes_key=not fingerprint.tables,
+        compared="releases of several tables are not held together" if fingerprint.tables else (),
+        forgotten=None if is_there else forgotten(engine, resolved, [one.rows for one in read]),
     )
     alike = [run for run in reversed(listed.runs) if _told(run) == (fingerprint.key, fingerprint.policy)]
     alike = sorted(alike, key=lambda run: bool(_made_by(run))) if fingerprint.policy else []  # first of this version
     same = [run for run in alike if run["rows_hash"] == fingerprint.rows and not _made_by(run)]
-    run, same_rows = (None, True) if same else _least_alike(engine, read, own.runs, fingerprint, folder)
+    run, same_rows = (None, True) if same else _least_alike(engine, read, own.runs, fingerprint)
     if not same and (not (own.runs or own.releases) or run is None or (own.releases and same_rows)):
         return replace(earlier, series=own.latest_release), watch  # of series it is not known what rows they read
     known = same or [run for run in alike if same_rows and run in own.runs]
@@ -280,11 +275,7 @@ def _made_by(run: Mapping[str, Any]) -> str:
 
 
 def _least_alike(
-    engine: Engine,
-    read: Sequence[Reading],
-    runs: Sequence[Mapping[str, Any]],
-    fingerprint: Fingerprint,
-    folder: Path,
+    engine: Engine, read: Sequence[Reading], runs: Sequence[Mapping[str, Any]], fingerprint: Fingerprint
 ) -> tuple[Mapping[str, Any] | None, bool | None]:
     """Of earlier runs the latest whose rows the sources have no longer, else of which nobody knows, else the latest.
 
@@ -292,7 +283,7 @@ def _least_alike(
     read; None where there is no run.
     """
     hashed = cache(lambda place, columns: read[place].hashed(engine, columns))
-    is_read = [known_as(engine, one.name, folder) for one in read]
+    is_read = [known_as(engine, one.name, one.resolved.folder) for one in read]
 
     def has_same_rows(run: Mapping[str, Any]) -> bool | None:
         if run["hash_key"] != fingerprint.key:
@@ -317,12 +308,12 @@ def _place_of(runs: Sequence[Mapping[str, Any]], found: Mapping[str, Any]) -> st
     return found["target"] if last == found["run_id"] else ""
 
 
-def forgotten(engine: Engine, policy: Policy, sources: Iterable[Relation | FileRelation]) -> Forgotten | None:
+def forgotten(engine: Engine, resolved: Resolved, sources: Iterable[Relation | FileRelation]) -> Forgotten | None:
     """That the ledger is in memory, so that no later run can know of this one.
 
     None where it is kept, or where the sources end with it.
     """
-    home = engine.catalog or engine.snapshot.current
+    home, policy = engine.catalog or engine.snapshot.current, resolved.policy
     if not engine.snapshot.is_in_memory(home) or all(_dies_with(engine, source, home) for source in sources):
         return None
     promised = [key for key in ("transparent", "key") if getattr(policy, key) and policy.over_time is None]

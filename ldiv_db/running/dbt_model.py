@@ -140,7 +140,7 @@ def _no_rows_of_tables(engine: Engine, policy: Policy, folder: Path, dialect: st
     opened, found = open_tables(engine, Context(Listener(), folder), policy), dict[str, str]()
     sources = {name: Relation.parse(str(table.source)) for name, table in policy.tables.items()}
     parents = {table.above for table in policy.tables.values()}
-    for one in resolve_tables(opened, secret=""):
+    for one in resolve_tables(opened):
         table, released = one.linked.table, one.resolved.released
         numbers = [table.owner, table.key if one.name in parents else None, released.position]
         own = one.resolved.policy

@@ -264,11 +264,15 @@ class Estimate:
             raise DatabaseError(f"there is too little room: {self.notes[-1]}")
 
 
-def estimate_run(engine: Engine, encoded: Encoded, folder: Path | None, stages: tuple[Stage, ...] = ()) -> Estimate:
-    """The estimate of a run on the encoded table; `folder` is where the release goes, None if into memory."""
-    widths = _widths(engine, encoded)
-    rows, axes = encoded.row_count, len(encoded.axes)
-    memory = rows * (_ROW + _AXIS * axes + sum(_KEPT + _CHARACTER * width for width in widths))
+def estimate_run(
+    engine: Engine, tables: Sequence[Encoded], folder: Path | None, stages: tuple[Stage, ...] = ()
+) -> Estimate:
+    """The estimate of a run on encoded tables; `folder` is where the release goes, None if into memory."""
+    memory = release = 0
+    for encoded in tables:
+        widths, rows, axes = _widths(engine, encoded), encoded.row_count, len(encoded.axes)
+        memory += rows * (_ROW + _AXIS * axes + sum(_KEPT + _CHARACTER * width for width in widths))
+        release += rows * (_PUBLISHED + _LABEL * axes + sum(widths))
     found = engine.snapshot
     free = _free(Path(found.temp_directory)) if found.temp_directory else 0
     return Estimate(
@@ -277,7 +281,7 @@ def estimate_run(engine: Engine, encoded: Encoded, folder: Path | None, stages: 
         overflow=max(memory - found.memory_limit, 0),
         temp_directory=found.temp_directory,
         temp_free=free if found.temp_limit is None or free is None else min(free, found.temp_limit),
-        release=rows * (_PUBLISHED + _LABEL * axes + sum(widths)),
+        release=release,
         disk_free=None if folder is None else _free(folder),
         stages=stages,
     )

@@ -6,7 +6,7 @@ cover them are read from labels, as an attacker reads them: of every value the s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -33,12 +33,12 @@ from ldiv_db.publishing.fingerprints import key_of_release
 from ldiv_db.publishing.history import Watch, look_back
 from ldiv_db.publishing.result import Earlier
 from ldiv_db.recoding.encode import Coding, read_source
-from ldiv_db.recoding.encoded import Axis, Encoded
+from ldiv_db.recoding.encoded import Axis, Encoded, SensitiveAxis
 from ldiv_db.recoding.recode import label_spans
 from ldiv_db.recoding.snapshot import read_columns
-from ldiv_db.requirements import Requirement
+from ldiv_db.requirements import Attribute, Requirement
 from ldiv_db.requirements.reading import warn_of_values
-from ldiv_db.requirements.values import listing
+from ldiv_db.requirements.values import Named, listing
 from ldiv_db.running.estimate import READING, Estimate, estimate_run, expected
 from ldiv_db.running.remedies import other_policies, remedied
 from ldiv_db.running.run_spec import PreparedRun, RunSpec, refuse_forms
@@ -90,30 +90,42 @@ def _place(
     return {"code": axis.code, "table": axis.table, "places": places}
 
 
-@dataclass(frozen=True, repr=False, kw_only=True)
-class Preparation(Shown, PreparedRun):
-    """A policy that its source can meet: what runs next, with the table encoded."""
+@dataclass(frozen=True, kw_only=True)
+class Foreseen:
+    """What is known of a run before any work, once its policy can be met."""
 
     feasibility: Feasibility
-    destination: Destination
     estimate: Estimate
     #: Why this algorithm runs, if the policy left that open, and what of the policy bears on nothing.
     reasons: Sequence[str] = ()
     #: What a reader takes for one value where requirements count several; the audit says it of the release.
     warnings: Sequence[str] = ()
+    #: What kept columns tell beyond classes.
+    kept: Sequence[str] = ()
+    #: What the ledger knows of earlier releases of the source, and the watch over it until one more is published.
+    earlier: Earlier = field(default_factory=Earlier)
+    watch: Watch | None = None
+
+    @property
+    def notes(self) -> list[str]:
+        """All that a plan says."""
+        said = (self.reasons, self.feasibility.notes, self.warnings, self.kept, self.estimate.notes)
+        return [*self.earlier.told(), *(line for lines in said for line in lines)]
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Preparation(Shown, PreparedRun, Foreseen):
+    """A policy that its source can meet: what runs next, with the table encoded."""
+
+    destination: Destination
     #: Of a plan whose classes may have equal values, by attribute: the strictest parameters that can be met, in words.
     met_by_table: Mapping[str, Mapping[Requirement, str]] = field(default_factory=dict)
     #: By what people may have several rows, where the policy names no individual.
     people: LikelyPeople | None = None
-    #: What kept columns tell beyond classes.
-    kept: Sequence[str] = ()
     #: What was tried in a rehearsal, as the result of a run would have it.
     tried: Sequence[Mapping[str, Any]] = ()
     #: The seconds that `auto` would take by each effort, about; of a plan whose algorithm it is.
     efforts: Mapping[str, float] = field(default_factory=dict)
-    #: What the ledger knows of earlier releases of the source, and the watch over it until one more is published.
-    earlier: Earlier = field(default_factory=Earlier)
-    watch: Watch | None = None
     #: What no local recoding loses less than, if it was asked for.
     bound: LossBound | None = None
 
@@ -147,7 +159,7 @@ def prepare(
         destination.held.close()
     resolved = replace(spec.resolved, source=coding.source)
     encoded = coding.encode()
-    lengths = list(_lengths(engine, resolved, coding.axes))
+    lengths = list(told_of_lengths(engine, resolved, coding.axes))
     engine.drop(coding.snapshot)
     ready = make_ready(engine, listener, resolved, spec.algorithm, encoded)
     with remedied(partial(other_policies, ready, show_values)):
@@ -157,14 +169,20 @@ def prepare(
     listener.on_expected(stages)
     parts = planned_parts(ready.task, ready.algorithm, resolved.part_rows)
     levels = told_of_levels(ready.units) if ready.units else ""
-    reasons = [*filter(None, (ready.chosen, parts, levels)), *resolved.warnings, *lengths, *_lacking_rows(ready)]
+    attributes, told, wanted = resolved.required.attributes, ready.encoded.told, ready.task.wanted
+    lacking = told_of_lacking(engine, attributes, told, ready.absent)
+    reasons = [*filter(None, (ready.chosen, parts, levels)), *resolved.warnings, *lengths, *lacking]
     return Preparation(
         **vars(ready),
         feasibility=feasible,
         destination=destination,
-        estimate=estimate_run(engine, encoded, destination.folder, stages),
+        estimate=estimate_run(engine, [encoded], destination.folder, stages),
         reasons=reasons,
-        warnings=[*([str(people)] if people else []), *_many_rows(ready, people), *_warnings(ready)],
+        warnings=[
+            *([str(people)] if people else []),
+            *_many_rows(ready, people),
+            *told_of_values(engine, attributes, ready.task.encoded.told, wanted),
+        ],
         people=people,
         kept=kept,
         earlier=earlier,
@@ -217,11 +235,13 @@ def check_ready(ready: PreparedRun, show_values: bool) -> Feasibility:
         return algorithm.checked(task)
 
 
-def _lacking_rows(ready: PreparedRun) -> list[str]:
-    """A line for every value that the policy names and no row has."""
-    told = {axis.column.name: (axis.values, "value") for axis in ready.encoded.told}
-    lines = [f"no row has the value {listing([value])}, which has a threshold of its own" for value in ready.absent]
-    return lines + unknown_harmless(ready.task.engine, ready.resolved.required.attributes, told)
+def told_of_lacking(
+    engine: Engine, attributes: Mapping[str, Attribute], axes: Iterable[SensitiveAxis], absent: Iterable[Named]
+) -> list[str]:
+    """A line for every value that the policy names and no row has; `absent` are those with thresholds of their own."""
+    told = {axis.column.name: (axis.values, "value") for axis in axes}
+    lines = [f"no row has the value {listing([value])}, which has a threshold of its own" for value in absent]
+    return lines + unknown_harmless(engine, attributes, told)
 
 
 def _people(engine: Engine, resolved: Resolved) -> LikelyPeople | None:
@@ -236,7 +256,8 @@ def _people(engine: Engine, resolved: Resolved) -> LikelyPeople | None:
     return likely_people(engine, source.relation, columns, dropped)
 
 
-def _lengths(engine: Engine, resolved: Resolved, axes: Sequence[Axis]) -> Iterator[str]:
+def told_of_lengths(engine: Engine, resolved: Resolved, axes: Sequence[Axis]) -> Iterator[str]:
+    """A line for every quasi-identifier whose texts have other lengths than its prefixes take."""
     for qi, axis in zip(resolved.source.quasi_identifiers, axes, strict=True):
         shortest = qi.hierarchy.levels[-1].prefix if qi.hierarchy.levels and not qi.hierarchy.form else None
         if shortest and (told := warn_of_lengths(engine, qi.name, axis.dictionary, shortest)):
@@ -266,14 +287,19 @@ def _many_rows(ready: PreparedRun, people: LikelyPeople | None) -> list[str]:
     return list(filter(None, [warn_of_many_rows(whose.column.name, counts[len(counts) // 2] if counts else 0)]))
 
 
-def _warnings(ready: PreparedRun) -> list[str]:
-    """A line for values that a reader takes for one where requirements count several."""
-    attributes, task = ready.resolved.required.attributes, ready.task
+def told_of_values(
+    engine: Engine,
+    attributes: Mapping[str, Attribute],
+    axes: Iterable[SensitiveAxis],
+    wanted: Mapping[str, Sequence[Requirement]],
+    of_bags: bool = False,
+) -> list[str]:
+    """A line for values that a reader takes for one where requirements count several, `of_bags` where people have."""
     return [
         line
-        for axis in task.encoded.told
+        for axis in axes
         for name in [axis.column.name]
         for line in warn_of_values(
-            task.engine, axis.values, attributes[name], task.wanted[name], of_bags=axis.bags is not None
+            engine, axis.values, attributes[name], wanted[name], of_bags=of_bags or axis.bags is not None
         )
     ]

@@ -57,15 +57,7 @@ def _described(ready: Preparation) -> dict[str, Any]:
         "inferred": [inferred.as_dict() for inferred in resolved.inferred],
         "needs": ready.estimate.as_dict(),
         "unchanged": ready.earlier.unchanged,
-        "notes": [
-            *ready.earlier.told(),
-            *ready.reasons,
-            *feasible.notes,
-            *ready.warnings,
-            *ready.kept,
-            *filter(None, [ready.destination.foreseen]),
-            *ready.estimate.notes,
-        ],
+        "notes": [*ready.notes, *filter(None, [ready.destination.foreseen])],
     }
     if ready.units and ready.encoded.individual:
         document["people"] = ready.encoded.individual.distribution.distinct

@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from ldiv_db.auditing.kept import kept_warnings
+from ldiv_db.auditing.kept import warn_of_kept
 from ldiv_db.database import migrate
 from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import refused
-from ldiv_db.database.names import Identifier
 from ldiv_db.policy.reading import Policy
-from ldiv_db.policy.resolve import Check, Findings, Resolved, Source, resolve
+from ldiv_db.policy.resolve import Check, Findings, Resolved, resolve
 from ldiv_db.policy.sources import DECOMPOSITIONS
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.history import Published, Watch, forgotten, known_as
@@ -26,7 +24,6 @@ from ldiv_db.publishing.refusals import refuse_read_tables, refuse_read_target
 from ldiv_db.publishing.series import key_of, open_series
 from ldiv_db.publishing.series_draft import ReleaseStart
 from ldiv_db.publishing.series_target import SeriesTarget, series_target_of
-from ldiv_db.recoding.snapshot import names_of
 from ldiv_db.running.release_classes import ClassesDraft, check_classes_before, plan_classes
 from ldiv_db.running.release_groups import (
     DecomposedDraft,
@@ -102,11 +99,11 @@ def _start(resolved: Resolved, target: SeriesTarget, begun: float) -> ReleaseSta
         tables = [table for number in numbers for table in target.tables(target.prefix, number).all]
         refuse_read_tables(engine, source.relation, tables)
     target.check_next(series.next)
-    forgets = None if target.destination.has_rows else forgotten(engine, resolved.policy, [source.relation])
+    forgets = None if target.destination.has_rows else forgotten(engine, resolved, [source.relation])
     if forgets:
         forgets.require_kept()
     kept = target.destination.kept_warnings(source)
-    kept = _kept(engine, source) if kept is None else kept
+    kept = warn_of_kept(engine, source) if kept is None else kept
     start = ReleaseStart(resolved, series, target, watch, begun, beside, forgets, kept)
     if series.releases:
         with target.opened() as prefix:
@@ -114,14 +111,6 @@ def _start(resolved: Resolved, target: SeriesTarget, begun: float) -> ReleaseSta
             (check_decomposed_before if algorithm in DECOMPOSITIONS else check_classes_before)(start, before)
     target.destination.held.close()
     return start
-
-
-def _kept(engine: Engine, source: Source) -> list[str]:
-    others = [qi.name for qi in source.quasi_identifiers] + names_of(source.sensitive)
-    kept, compared = ({name: Identifier(name) for name in names} for names in (names_of(source.keep), others))
-    person = Identifier(source.individual.name) if source.individual else None
-    with read_exactly(engine, source.relation) as read:
-        return kept_warnings(engine, read, kept, compared, person=person)
 
 
 def _published_beside(resolved: Resolved, published: Published) -> str:

@@ -44,8 +44,7 @@ from ldiv_db.running.release import draft_release, refuse_unsettled
 from ldiv_db.running.remedies import other_policies, remedied
 from ldiv_db.running.rights import refuse_read_only
 from ldiv_db.running.run_spec import PreparedRun, l_of, resolve_run
-from ldiv_db.running.tables import prepare_tables
-from ldiv_db.running.tables_run import publish_tables
+from ldiv_db.running.tables_run import prepare_tables, publish_tables
 from ldiv_db.running.there import counted_source
 from ldiv_db.running.unchanged import published_again, with_release_before
 from ldiv_db.solving.auto import Auto

@@ -7,12 +7,11 @@ quasi-identifiers of all tables.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from ldiv_db.algorithms.base import Algorithm, Feasibility, Task
+from ldiv_db.algorithms.base import Algorithm, Task
 from ldiv_db.auditing.refusals import refuse_people
 from ldiv_db.auditing.tables import required_of_people
 from ldiv_db.database.catalog import columns_of
@@ -42,15 +41,15 @@ from ldiv_db.recoding.encode import read_source
 from ldiv_db.recoding.links import LinkedTable, check_links, in_order, linked_rows
 from ldiv_db.recoding.shapes import Shapes, shapes_of
 from ldiv_db.recoding.snapshot import read_columns
-from ldiv_db.recoding.stacked import Member, Stack, stacked
+from ldiv_db.recoding.stacked import Member, Stack
 from ldiv_db.recoding.units import Units, asking_each
-from ldiv_db.requirements import Requirement
-from ldiv_db.requirements.reading import warn_of_spreading
-from ldiv_db.running.remedies import WhatIf, remedied
+from ldiv_db.requirements import Attribute, Requirement
+from ldiv_db.requirements.values import Named
+from ldiv_db.running.preparation import Foreseen
+from ldiv_db.running.remedies import WhatIf
 from ldiv_db.running.rights import require_rights
 from ldiv_db.running.run_spec import make_algorithm, resolve_algorithm, resolve_requirements
 from ldiv_db.solving.level_search import LevelSearch
-from ldiv_db.solving.levels import check_levels
 
 
 @dataclass(frozen=True)
@@ -141,7 +140,7 @@ def checked_target(
     return destination.file(target) if isinstance(destination, Folder) else destination.table
 
 
-def _public_targets(opened: OpenedTables) -> dict[str, Relation | FileRelation]:
+def public_targets(opened: OpenedTables) -> dict[str, Relation | FileRelation]:
     """Where the tables go that belong to nobody; raises PolicyError for columns that the policy does not classify."""
     problems, found = Problems(), dict[str, Relation | FileRelation]()
     for name, rows in opened.public.items():
@@ -171,20 +170,28 @@ class People:
     stack: Stack
     secret: str
 
-    def planned(self, policy: Policy, tables: Sequence[MemberTable]) -> tuple[Task, Algorithm, str]:
-        """The task under a policy, which `tables` are held against, whose levels can all meet what is required.
+    @cached_property
+    def required(self) -> tuple[dict[str, list[Requirement]], list[Named]]:
+        """What is required of them, and the values with thresholds of their own that no row has."""
+        return self._required(self.opened.policy, self.tables)
 
-        Also its algorithm, and why it was chosen; raises InfeasibleError if there are no such levels.
+    def planned(self) -> tuple[Task, Algorithm, str]:
+        """The task whose levels can all meet what is required, its algorithm, and why it was chosen.
+
+        Raises InfeasibleError if there are no such levels.
         """
-        return self._search(policy, tables, self.opened.context.listener).found(self._shapes)
+        policy, listener = self.opened.policy, self.opened.context.listener
+        return self._search(policy, self.tables, self.required[0], listener).found(self._shapes)
 
     def by_others(self) -> WhatIf | None:
         """What becomes of them by other policies; None where they have no labels."""
         policy, quiet = self.opened.policy, Listener()
-        task = self._search(policy, self.tables, quiet).joined(self._shapes)
+        task = self._search(policy, self.tables, self.required[0], quiet).joined(self._shapes)
 
         def again(other: Policy) -> tuple[Algorithm, Task]:
-            found, algorithm, _ = self._search(other, self._under(other), quiet).found(self._shapes)
+            tables = self._under(other)
+            wanted, _ = self._required(other, tables)
+            found, algorithm, _ = self._search(other, tables, wanted, quiet).found(self._shapes)
             return algorithm, found
 
         return task and WhatIf(policy, task, again, self.opened.context.show_values)
@@ -202,8 +209,18 @@ class People:
     def _shapes(self) -> Shapes:
         return shapes_of(self.opened.engine, self.stack, self.secret)
 
-    def _search(self, policy: Policy, tables: Sequence[MemberTable], listener: Listener) -> LevelSearch:
-        wanted = _wanted(self.opened.engine, policy, tables, self.stack)
+    def _required(
+        self, policy: Policy, tables: Sequence[MemberTable]
+    ) -> tuple[dict[str, list[Requirement]], list[Named]]:
+        return wanted_of_people(self.opened.engine, policy, tables, self.stack)
+
+    def _search(
+        self,
+        policy: Policy,
+        tables: Sequence[MemberTable],
+        wanted: dict[str, list[Requirement]],
+        listener: Listener,
+    ) -> LevelSearch:
         every = [found for own in wanted.values() for found in own]
         forms = {named_in(t.name, name): form for t in tables for name, form in t.resolved.released.forms.items()}
         heard = (listener.on_progress, listener.on_search)
@@ -213,21 +230,18 @@ class People:
         return LevelSearch(Task(*given, forms=forms, stage=listener.on_stage, **left_out), tables[0].algorithm, stack)
 
 
-@dataclass(frozen=True, repr=False)
-class PreparedTables(Shown):
+@dataclass(frozen=True, repr=False, kw_only=True)
+class PreparedTables(Shown, Foreseen):
     """Several tables whose policy their people can meet: what runs next, with all tables encoded."""
 
     whose: People
     task: Task
     algorithm: Algorithm
-    feasibility: Feasibility
-    earlier: Earlier
     watch: Watch
     #: Where the tables go that belong to nobody.
     public: Mapping[str, Relation | FileRelation]
     #: How many rows each table has, and how many of them are to be published.
     rows: Mapping[str, tuple[int, int]]
-    reasons: Sequence[str] = field(default_factory=tuple)
 
     @property
     def opened(self) -> OpenedTables:
@@ -248,8 +262,7 @@ class PreparedTables(Shown):
 
     def as_dict(self) -> dict[str, Any]:
         """The plan as JSON has it: keys of one table's, and the rows of each table."""
-        rows, policy, wanted = self.rows, self.opened.policy, self.task.wanted.items()
-        spread = [f"{name}: {line}" for name, own in wanted for line in warn_of_spreading(own, "people")]
+        rows, policy = self.rows, self.opened.policy
         return {
             "source": policy.reads,
             "target": policy.places,
@@ -260,13 +273,14 @@ class PreparedTables(Shown):
             "classes_made": self.feasibility.classes,
             "requirements": [
                 {"name": one.name, "parameters": one.parameters, "sensitive": name or None}
-                for name, own in wanted
+                for name, own in self.task.wanted.items()
                 for one in own
             ],
             "tables": [{"table": n, "rows_in": a, "rows_published": b} for n, (a, b) in rows.items()],
             "inferred": [found.as_dict() for one in self.tables for found in one.resolved.inferred],
             "unchanged": self.earlier.unchanged,
-            "notes": [*self.earlier.told(), *self.reasons, *self.feasibility.notes, *spread],
+            "needs": self.estimate.as_dict(),
+            "notes": self.notes,
         }
 
     def rows_of(self, member: Member) -> Relation:
@@ -275,46 +289,21 @@ class PreparedTables(Shown):
         return self.task.engine.select("own", self.units.members, "row_id", "own_id", "turn", where=where)
 
 
-def prepare_tables(engine: Engine, context: Context, policy: Policy, publishes: bool, run_id: str) -> PreparedTables:
-    """The tables encoded, and people in levels that can meet the policy; raises before any work if they cannot."""
-    others = engine.snapshot.others
-    with engine.transaction() if others else nullcontext():  # what is read of all tables is of one moment
-        opened = open_tables(engine, context, policy)
-        tables, public = resolve_tables(opened), _public_targets(opened)
-        earlier, watch = _look_back(opened, tables, run_id)
-        if publishes:
-            earlier.require_safe()
-        seed = policy.seed if earlier.seed is None else earlier.seed
-        secret = _fingerprint(opened, tables, str(seed)).secret
-        if earlier.seed is not None:
-            opened = replace(opened, policy=policy.model_copy(update={"seed": seed}))
-            tables = resolve_tables(opened)
-        stack = stacked(engine, list(_encoded(engine, context, tables)))
-    whose = People(opened, tables, stack, secret)
-    with remedied(whose.by_others):
-        task, algorithm, chosen = whose.planned(opened.policy, tables)
-        feasible = check_levels(algorithm, task, context.show_values)
-    assert task.units is not None  # noqa: S101 - people are planned
-    counts = dict(engine.tally(task.units.members, "member"))
-    rows = {m.name: (m.encoded.row_count, counts.get(m.number, 0)) for m in stack.members}
-    told = told_of_shapes(task.units, rows)
-    notes = [*filter(None, (chosen, told)), *(w for t in tables for w in t.resolved.warnings)]
-    return PreparedTables(whose, task, algorithm, feasible, earlier, watch, public, rows, notes)
+def attributes_of(tables: Sequence[MemberTable]) -> dict[str, Attribute]:
+    """The sensitive columns of all tables, by their names after that of their table."""
+    every = ((one.name, found) for one in tables for found in one.resolved.required.attributes.values())
+    return {named_in(name, found.name): replace(found, name=named_in(name, found.name)) for name, found in every}
 
 
-def _look_back(opened: OpenedTables, tables: Sequence[MemberTable], run_id: str) -> tuple[Earlier, Watch]:
+def look_back_on_tables(opened: OpenedTables, tables: Sequence[MemberTable], run_id: str) -> tuple[Earlier, Watch]:
     """The earlier release that this one is held against; read of each table is what its own policy reads."""
-    engine, policy, listed = opened.engine, opened.policy, Published.in_ledger(opened.engine)
-    fingerprint = _fingerprint(opened, tables, listed.key or new_key())
-    read = []
-    for one in tables:
-        columns = {name: Identifier(column.name) for name, column in one.linked.columns.items()}
-        name, own = fingerprint.tables[one.name]
-        read.append(Reading(name, one.rows, columns, own))
-    return held_against(engine, listed, policy, opened.context.folder, fingerprint, read, run_id)
+    listed = Published.in_ledger(opened.engine)
+    fingerprint = fingerprint_of(opened, tables, listed.key or new_key())
+    read = [Reading(one.resolved, one.rows, fingerprint.tables[one.name][1]) for one in tables]
+    return held_against(opened.engine, listed, fingerprint, read, run_id)
 
 
-def _fingerprint(opened: OpenedTables, tables: Sequence[MemberTable], key: str) -> Fingerprint:
+def fingerprint_of(opened: OpenedTables, tables: Sequence[MemberTable], key: str) -> Fingerprint:
     """The fingerprint of all that the release rests on beside the seed; rows are read with their own keys."""
     engine, policy, each = opened.engine, opened.policy, dict[str, tuple[str, Fingerprint]]()
     above = {one.linked.above for one in tables}
@@ -324,7 +313,7 @@ def _fingerprint(opened: OpenedTables, tables: Sequence[MemberTable], key: str) 
         names |= {table.key} if table.key and one.name in above else set()
         named = {name.lower(): Identifier(one.linked.column(name).name) for name in names}
         own = take_fingerprint(engine, one.resolved, one.rows, None, key, named=named)
-        each[one.name] = str(table.source), own
+        each[one.name] = source.name, own
     kept = {name: sorted(policy.tables[name].keep) for name in opened.public}
     public = {
         name: hash_rows(engine, rows, [Identifier(column) for column in kept[name]], None, key)
@@ -334,7 +323,7 @@ def _fingerprint(opened: OpenedTables, tables: Sequence[MemberTable], key: str) 
     return Fingerprint.of_tables(key, each, (content_of(policy), public))
 
 
-def _encoded(engine: Engine, context: Context, tables: Sequence[MemberTable]) -> Iterator[Member]:
+def encoded_tables(engine: Engine, context: Context, tables: Sequence[MemberTable]) -> Iterator[Member]:
     """Each table encoded, with the numbers of its links among what it keeps."""
     numbers, before, parents = {"": 0}, 0, {one.linked.above for one in tables}
     for number, one in enumerate(tables, 1):
@@ -359,17 +348,21 @@ def _encoded(engine: Engine, context: Context, tables: Sequence[MemberTable]) ->
         before += encoded.row_count
 
 
-def _wanted(
+def wanted_of_people(
     engine: Engine, policy: Policy, tables: Sequence[MemberTable], stack: Stack
-) -> dict[str, list[Requirement]]:
-    """What is required of people by each sensitive column, and of those alone who have no value of any."""
-    wanted: dict[str, list[Requirement]] = {}
+) -> tuple[dict[str, list[Requirement]], list[Named]]:
+    """What is required of people by each sensitive column, and of those alone who have no value of any.
+
+    Also the values with thresholds of their own that no row has.
+    """
+    wanted, absent = dict[str, list[Requirement]](), list[Named]()
     for one, member in zip(tables, stack.members, strict=True):
-        found, _ = resolve_requirements(engine, one.resolved.required, member.encoded)
+        found, lacking = resolve_requirements(engine, one.resolved.required, member.encoded)
+        absent += lacking
         for axis in member.encoded.told:
             refuse_people(found[axis.column.name], one.resolved.suppressed)
             wanted[named_in(one.name, axis.column.name)] = found[axis.column.name]
-    return required_of_people(policy.require, wanted)
+    return required_of_people(policy.require, wanted), absent
 
 
 def told_of_shapes(units: Units, rows: Mapping[str, tuple[int, int]]) -> str:

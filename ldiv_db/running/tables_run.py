@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from ldiv_db.algorithms.base import Plan
 from ldiv_db.auditing.audit import require_good
+from ldiv_db.auditing.kept import warn_of_kept
 from ldiv_db.auditing.tables import PublishedTable, audit_tables
 from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
@@ -18,21 +21,89 @@ from ldiv_db.policy.tables import named_in
 from ldiv_db.publishing.destinations import destination_of_tables
 from ldiv_db.publishing.draft import NewClasses, RunDraft
 from ldiv_db.publishing.fingerprints import versions
-from ldiv_db.publishing.result import Result
+from ldiv_db.publishing.result import Result, Similarity
 from ldiv_db.publishing.tables_draft import PublicTable, TablesDraft
 from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.loss import Loss, TableLoss, loss_of_tables, measure_recoding, nothing_lost
 from ldiv_db.recoding.recode import Recoding, keep_types, plan_recoding
-from ldiv_db.recoding.stacked import Member
+from ldiv_db.recoding.stacked import Member, stacked
 from ldiv_db.recoding.units import POSITION, Link, with_numbers
-from ldiv_db.running.estimate import MEASURING, WRITING
+from ldiv_db.running.classes import measure_similarity
+from ldiv_db.running.estimate import MEASURING, READING, WRITING, estimate_run, expected
+from ldiv_db.running.preparation import told_of_lacking, told_of_lengths, told_of_values
 from ldiv_db.running.remedies import remedied
+from ldiv_db.running.rights import refuse_read_only
 from ldiv_db.running.run_spec import l_of
-from ldiv_db.running.tables import MemberTable, PreparedTables, prepare_tables
+from ldiv_db.running.tables import (
+    MemberTable,
+    People,
+    PreparedTables,
+    attributes_of,
+    encoded_tables,
+    fingerprint_of,
+    look_back_on_tables,
+    open_tables,
+    public_targets,
+    resolve_tables,
+    told_of_shapes,
+)
 from ldiv_db.solving.auto import Auto
 from ldiv_db.solving.improve import LEAST
+from ldiv_db.solving.levels import check_levels
 from ldiv_db.solving.people import plan_of_rows
-from ldiv_db.solving.solve import PartwiseSolver
+from ldiv_db.solving.solve import PartwiseSolver, planned_parts
+
+
+def prepare_tables(engine: Engine, context: Context, policy: Policy, publishes: bool, run_id: str) -> PreparedTables:
+    """The tables encoded, and people in levels that can meet the policy; raises before any work if they cannot."""
+    context.listener.on_stage(READING)
+    others = engine.snapshot.others
+    with engine.transaction() if others else nullcontext():  # what is read of all tables is of one moment
+        opened = open_tables(engine, context, policy)
+        tables, public = resolve_tables(opened), public_targets(opened)
+        earlier, watch = look_back_on_tables(opened, tables, run_id)
+        if publishes:
+            earlier.require_safe()
+        seed = policy.seed if earlier.seed is None else earlier.seed
+        secret = fingerprint_of(opened, tables, str(seed)).secret
+        if earlier.seed is not None:
+            opened = replace(opened, policy=policy.model_copy(update={"seed": seed}))
+            tables = resolve_tables(opened)
+        stack = stacked(engine, list(encoded_tables(engine, context, tables)))
+    whose = People(opened, tables, stack, secret)
+    with remedied(whose.by_others):
+        task, algorithm, chosen = whose.planned()
+        feasible = check_levels(algorithm, task, context.show_values)
+    stages = expected(algorithm.stages(task, feasible), task.cell_count, len(task.encoded.axes))
+    context.listener.on_expected(stages)
+    assert task.units is not None  # noqa: S101 - people are planned
+    counts = dict(engine.tally(task.units.members, "member"))
+    rows = {m.name: (m.encoded.row_count, counts.get(m.number, 0)) for m in stack.members}
+    known = [
+        *filter(None, (chosen, planned_parts(task, algorithm, policy.part_rows), told_of_shapes(task.units, rows))),
+        *(line for one in tables for line in one.resolved.warnings),
+        *(
+            f"{one.name}.{line}"
+            for one, member in zip(tables, stack.members, strict=True)
+            for line in told_of_lengths(engine, one.resolved, member.encoded.axes)
+        ),
+        *told_of_lacking(engine, attributes_of(tables), stack.encoded.told, whose.required[1]),
+    ]
+    folder = destination_of_tables(engine, policy.targets, context.folder).folder
+    return PreparedTables(
+        whose=whose,
+        task=task,
+        algorithm=algorithm,
+        feasibility=feasible,
+        estimate=estimate_run(engine, [member.encoded for member in stack.members], folder, stages),
+        reasons=known,
+        warnings=told_of_values(engine, attributes_of(tables), stack.encoded.told, task.wanted, of_bags=True),
+        kept=[f"{one.name}.{line}" for one in tables for line in warn_of_kept(engine, one.resolved.source)],
+        earlier=earlier,
+        watch=watch,
+        public=public,
+        rows=rows,
+    )
 
 
 @dataclass(frozen=True)
@@ -51,6 +122,12 @@ class Planned:
         else:
             found = nothing_lost(encoded.rows_in, engine.count(assigned))
         return TableLoss(self.table.name, found, sum(axis.weight for axis in axes))
+
+    def similarity(self, engine: Engine) -> Iterator[Similarity]:
+        """The similarity attack on its columns, by who knows of everybody in which class of people they are."""
+        attributes = self.table.resolved.required.attributes
+        for attack in measure_similarity(engine, self.encoded, self.recoding, attributes, True):
+            yield replace(attack, sensitive=named_in(self.table.name, attack.sensitive))
 
 
 def work_out_tables(ready: PreparedTables, workers: int | None) -> tuple[Plan, list[int], list[Planned]]:
@@ -112,6 +189,7 @@ def _planned(ready: PreparedTables, one: MemberTable, member: Member, plan: Plan
 def publish_tables(engine: Engine, context: Context, policy: Policy, begun: float) -> Result:
     """Publish all tables of a policy as one release, or nothing of them; its work began at `begun`."""
     destination = destination_of_tables(engine, policy.targets, context.folder)
+    refuse_read_only(destination)
     ready = prepare_tables(engine, context, policy, True, destination.run_id)
     draft = draft_tables(ready, context, begun)
     context.listener.on_stage(WRITING)
@@ -120,6 +198,7 @@ def publish_tables(engine: Engine, context: Context, policy: Policy, begun: floa
 
 def draft_tables(ready: PreparedTables, context: Context, begun: float) -> TablesDraft:
     """The draft of all tables."""
+    ready.estimate.require_room()
     with remedied(ready.whose.by_others, is_running=True):
         plan, sizes, planned = work_out_tables(ready, context.workers)
     context.listener.on_stage(MEASURING)
@@ -136,7 +215,8 @@ def draft_tables(ready: PreparedTables, context: Context, begun: float) -> Table
         search=plan.search,
         seed=opened.policy.seed,
         versions=versions(),
-        notes=tuple(dict.fromkeys([*ready.reasons, *plan.notes])),
+        notes=tuple(dict.fromkeys([*ready.reasons, *plan.notes, *ready.kept, *ready.estimate.notes])),
+        similarity=[attack for one in planned for attack in one.similarity(engine)],
         smallest_class=smallest_class(requirements),
         inferred=[found for one in ready.tables for found in one.resolved.inferred],
         earlier=ready.earlier,

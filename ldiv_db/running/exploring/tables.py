@@ -18,8 +18,7 @@ from ldiv_db.running.exploring.outcomes import VariantOutcome, risk_of
 from ldiv_db.running.exploring.question import ExploreRequest
 from ldiv_db.running.exploring.rehearsal import Job
 from ldiv_db.running.exploring.variants import over_earlier
-from ldiv_db.running.tables import prepare_tables
-from ldiv_db.running.tables_run import rehearse_tables
+from ldiv_db.running.tables_run import prepare_tables, rehearse_tables
 
 
 def problems_of_several(asked: ExploreRequest) -> Iterator[Problem]:
