@@ -136,7 +136,7 @@ class Task:
         """Raise SuppressionError if `rows` left out are more than may be."""
         most = self.most_left_out
         if most is not None and self.suppression is not None and rows > most:
-            message = too_many_left_out(rows, self.encoded.row_count, most, self.suppression)
+            message = too_many_left_out(self.encoded, rows, most, self.suppression)
             raise SuppressionError(message, rows)
 
 

@@ -74,8 +74,10 @@ def _notes(encoded: Encoded) -> list[str]:
     for key in encoded.sensitive:
         if key.distribution.largest_l == 1:
             where = f" of {key.column.name}" if len(encoded.sensitive) > 1 else ""
-            notes.append(f"one sensitive value{where} holds more than half of the rows: not all of them find a class")
+            notes.append(
+                f"one sensitive value{where} holds more than half of the {encoded.noun}: not all of them find a class"
+            )
     if len(encoded.keys) > 1:
         names = " and ".join(key.column.name for key in encoded.keys)
-        notes.append(f"rows of a class differ in {names}; rows that find no class are left out")
+        notes.append(f"{encoded.noun} of a class differ in {names}; {encoded.noun} that find no class are left out")
     return notes

@@ -90,13 +90,14 @@ def no_class(what: str, l: int, name: str, distinct: int, rows: int) -> str:
 def none_found(encoded: Encoded, l: int) -> str:
     """The message that no rows differ in every key."""
     names = ", ".join(key.column.name for key in encoded.keys)
-    return f"no {l} rows were found that differ in each of {names}: lower l"
+    return f"no {l} {encoded.noun} were found that differ in each of {names}: lower l"
 
 
-def too_many_left_out(rows: int, total: int, most: int, share: Decimal) -> str:
+def too_many_left_out(encoded: Encoded, rows: int, most: int, share: Decimal) -> str:
     """The message that more rows would be left out than the policy's budget."""
+    total = encoded.row_count
     allowed = f"suppression: {plain_decimal(share)} allows {most:,}"
-    return f"{rows:,} of {total:,} rows ({_rounded_up(rows * 100, total, 2)} %) would be left out; {allowed}"
+    return f"{rows:,} of {total:,} {encoded.noun} ({_rounded_up(rows * 100, total, 2)} %) would be left out; {allowed}"
 
 
 def _one_more(encoded: Encoded) -> str:
@@ -114,7 +115,7 @@ def too_few_values(encoded: Encoded, key: SensitiveAxis, l: int) -> str:
         most = "a single value" if distribution.distinct == 1 else f"{distribution.distinct} different values"
         which = f" {key.column.name}" if len(encoded.keys) > 1 else ""
         what = f"classes of {l} different sensitive values are impossible: the sensitive attribute{which} has {most}"
-    return f"{what} in {distribution.rows:,} rows{_one_more(encoded)}. {_largest(encoded)}"
+    return f"{what} in {distribution.rows:,} {encoded.noun}{_one_more(encoded)}. {_largest(encoded)}"
 
 
 def too_frequent(encoded: Encoded, key: SensitiveAxis, l: int) -> str:
@@ -123,7 +124,7 @@ def too_frequent(encoded: Encoded, key: SensitiveAxis, l: int) -> str:
     value, individual = f"the most frequent sensitive value{of_key}", "the individual with the most rows"
     what = individual if key is encoded.individual else value
     rows, most = key.distribution.rows, max(key.distribution.counts, default=0)
-    said = f"{what} holds {most:,} of {rows:,} rows, more than 1/{l}{_one_more(encoded)}"
+    said = f"{what} holds {most:,} of {rows:,} {encoded.noun}, more than 1/{l}{_one_more(encoded)}"
     return f"l = {l} is infeasible for this algorithm: {said}. {_largest(encoded)}"
 
 
@@ -165,8 +166,9 @@ def _rounded_up(count: int, rows: int, digits: int = 6) -> str:
     return f"{-(-count * 10**digits // rows) / 10**digits:.{digits}f}"
 
 
-#: What is said where the whole table as one class violates a requirement, the best there can be.
-NOTHING_MEETS = "no table of all these rows meets the policy"
+def nothing_meets(encoded: Encoded) -> str:
+    """The message that the whole table as one class, the best there can be, violates a requirement."""
+    return f"no table of all these {encoded.noun} meets the policy"
 
 
 @contextmanager

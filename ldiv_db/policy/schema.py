@@ -6,7 +6,8 @@ place of every key.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -40,7 +41,7 @@ _REFUSED = {
 
 def schema_problems(policy: Policy, broken: Callable[[Policy], list[Problem]]) -> Iterator[Problem]:
     """Everything that is wrong with a policy of several tables; `broken` are the problems of the policy of one."""
-    known = [*_of_keys(policy), *_of_all(policy)]
+    known = [*_of_keys(policy), *_of_all(policy), *_of_numbers(policy)]
     for number, spec in enumerate(policy.require):
         known += _of_requirement(policy, number, spec)
     for name, table in policy.tables.items():
@@ -48,9 +49,33 @@ def schema_problems(policy: Policy, broken: Callable[[Policy], list[Problem]]) -
     if not members_of(policy):
         known.append(Problem("tables", "has none whose rows belong to people", "say `person: COLUMN` of one"))
     yield from known
-    for name, member in members_of(policy).items():
-        own = [problem for problem in broken(member) if not problem.key.startswith("require")]
-        yield from unreported(_under(name, own), known)
+    found = [
+        problem
+        for name, member in members_of(policy).items()
+        for problem in _under(name, broken(_without(member, name, known)))
+        if not problem.key.startswith(f"tables.{name}.require")
+    ]
+    yield from unreported(told_once(found), known)
+
+
+def _without(member: Policy, name: str, known: Sequence[Problem]) -> Policy:
+    """The policy of a table with defaults in place of what is known to be wrong, from which nothing else follows."""
+    own = {problem.key.removeprefix(f"tables.{name}.").partition(".")[0] for problem in known}
+    wrong = {key for key in own - {"require", "tables", *_OF_EACH[2:]} if key in Policy.model_fields}
+    fields = {key: Policy.model_fields[key].get_default(call_default_factory=True) for key in wrong - {"individual"}}
+    return member.model_copy(update=fields)
+
+
+def told_once(found: Iterable[Problem]) -> list[Problem]:
+    """The problems of tables, one that several have with what is said of all once, under the key of that."""
+
+    def own(problem: Problem) -> Problem:
+        key = problem.key.split(".", 2)[-1]
+        is_of_all = "." in key and key.partition(".")[0] not in PolicyTable.model_fields
+        return replace(problem, key=key) if is_of_all else problem
+
+    tables = Counter(own(problem) for problem in found)
+    return list(dict.fromkeys(one if tables[one := own(problem)] > 1 else problem for problem in found))
 
 
 def _under(name: str, found: Iterable[Problem]) -> list[Problem]:
@@ -143,6 +168,29 @@ def _of_links(policy: Policy, name: str, table: PolicyTable) -> Iterator[Problem
             yield Problem("parent", f"{parent} {what}", "say `person: COLUMN` of one of them")
 
 
+def _of_numbers(policy: Policy) -> Iterator[Problem]:
+    """The problems of columns of one name by which a join of published tables would be wrong, and nobody would see it.
+
+    Those are numbers of one thing in one table, and of another, or of none, in the other.
+    """
+    parents, first = {table.above for table in policy.tables.values()}, dict[str, tuple[str, str]]()
+    for name, table in policy.tables.items():
+        key = table.key if name in parents else None
+        linked = {"person": (table.person, "people"), "parent": (table.owner, table.above), "key": (key, name)}
+        numbers = {part: found for part, found in linked.items() if all(found)}
+        own = {column.lower() for column, _ in numbers.values() if column}
+        kept = [("keep", (column, "")) for column in table.keep if column.lower() not in own and not table.public]
+        for part, (column, of) in [*numbers.items(), *kept]:
+            known, where = first.setdefault(str(column).lower(), (of, name))
+            if known != of:
+                here, there = (f"has numbers of {one}" if one else "is as it was" for one in (of, known))
+                what = f"{column} {here}, and in {where} it {there}: who joins by it would take one for the other"
+                way_out = (
+                    f"source: {{query: SELECT {column} AS {name}_{column}, … FROM …}}, and that name in the policy"
+                )
+                yield Problem(f"tables.{name}.{part}", what, way_out)
+
+
 def _of_rows(policy: Policy, name: str, table: PolicyTable) -> Iterator[Problem]:
     """The problems of how a table's rows are published."""
     if table.public:
@@ -176,13 +224,12 @@ def _of_target(policy: Policy, name: str, table: PolicyTable) -> Iterator[Proble
         yield Problem("target", what, f"target: {{file: FOLDER/{name}.parquet}} of each")
     elif target.if_exists == "append":
         yield Problem("target.if_exists", "nobody knows whose rows are published already", "replace")
+    elif broken := target.problems():
+        yield from broken
     else:
-        yield from target.problems()
-    for other, known in policy.tables.items():
-        if other == name:
-            return
-        if _spelt(known.target) == _spelt(target):
-            yield Problem("target", f"is that of {other} already", "name another table")
+        before = list(policy.tables)[: list(policy.tables).index(name)]
+        same = [other for other in before if _spelt(policy.tables[other].target) == _spelt(target)]
+        yield from [Problem("target", f"is that of {other} already", "name another table") for other in same[:1]]
 
 
 def _spelt(target: Target) -> str:

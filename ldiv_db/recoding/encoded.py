@@ -251,6 +251,13 @@ class Encoded:
     different: int = 0
     #: Whether these are units of which some span several codes, so that a quasi-identifier may be two axes.
     spans: bool = False
+    #: Whether its rows are people.
+    of_people: bool = False
+
+    @property
+    def noun(self) -> str:
+        """What its rows are called in words."""
+        return "people" if self.of_people else "rows"
 
     @property
     def tables(self) -> list[Relation]:

@@ -156,6 +156,7 @@ def units_of(
         left_out=0,
         individual=None,
         spans=len(coded) > len(rows.axes),
+        of_people=together,
     )
     return Units(rows, encoded, members, together)
 

@@ -18,7 +18,7 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Context, Listener
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import AuditError, PolicyError, Problem, count_phrase, refuse, rows_phrase
+from ldiv_db.database.errors import AuditError, PolicyError, Problem, refuse
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.queries import Where
 from ldiv_db.display import Shown
@@ -27,7 +27,7 @@ from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.quasi_identifiers import column_problems
 from ldiv_db.policy.resolve import Resolved, as_read
 from ldiv_db.policy.rules import problems_of
-from ldiv_db.policy.schema import PERSON, content_of, members_of
+from ldiv_db.policy.schema import PERSON, content_of, members_of, told_once
 from ldiv_db.policy.sources import Frame, open_source
 from ldiv_db.policy.tables import named_in
 from ldiv_db.publishing.destinations import destination_of, destination_of_tables
@@ -114,7 +114,7 @@ def resolve_tables(opened: OpenedTables) -> list[MemberTable]:
                 raise PolicyError([Problem("algorithm.name", what, "algorithm: auto, topdown, peel or mondrian")])
             target = checked_target(opened, linked.name, policy, resolved.released.types(resolved.columns))
             found.append(MemberTable(linked, resolved, algorithm, target, as_read(engine, policy, linked.relation)))
-    problems.refuse()
+    refuse(told_once(problems.found))
     return found
 
 
@@ -363,12 +363,3 @@ def wanted_of_people(
             refuse_people(found[axis.column.name], one.resolved.suppressed)
             wanted[named_in(one.name, axis.column.name)] = found[axis.column.name]
     return required_of_people(policy.require, wanted), absent
-
-
-def told_of_shapes(units: Units, rows: Mapping[str, tuple[int, int]]) -> str:
-    """A line on how many rows people publish in how many ways, and on the rows of each table that are left out."""
-    people = sum(level.encoded.row_count for level in units.levels)
-    ways = f"{count_phrase(people, 'person', 'people')} publish their rows in {len(units.levels):,} different numbers"
-    told = [f"{rows_phrase(before - after)} of {name}" for name, (before, after) in rows.items() if after < before]
-    out = f"; {', '.join(told)} are left out, of people who have more than others, and nothing is promised of them"
-    return ways + (out if told else "")

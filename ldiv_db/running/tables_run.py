@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
@@ -13,8 +13,10 @@ from ldiv_db.auditing.kept import warn_of_kept
 from ldiv_db.auditing.tables import PublishedTable, audit_tables
 from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import count_phrase, refuse, rows_phrase
 from ldiv_db.database.names import Identifier
 from ldiv_db.policy.document import Policy
+from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.schema import PERSON
 from ldiv_db.policy.sensitive import smallest_class
 from ldiv_db.policy.tables import named_in
@@ -27,7 +29,7 @@ from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.loss import Loss, TableLoss, loss_of_tables, measure_recoding, nothing_lost
 from ldiv_db.recoding.recode import Recoding, keep_types, plan_recoding
 from ldiv_db.recoding.stacked import Member, stacked
-from ldiv_db.recoding.units import POSITION, Link, with_numbers
+from ldiv_db.recoding.units import POSITION, Link, Units, with_numbers
 from ldiv_db.running.classes import measure_similarity
 from ldiv_db.running.estimate import MEASURING, READING, WRITING, estimate_run, expected
 from ldiv_db.running.preparation import told_of_lacking, told_of_lengths, told_of_values
@@ -45,7 +47,6 @@ from ldiv_db.running.tables import (
     open_tables,
     public_targets,
     resolve_tables,
-    told_of_shapes,
 )
 from ldiv_db.solving.auto import Auto
 from ldiv_db.solving.improve import LEAST
@@ -98,12 +99,22 @@ def prepare_tables(engine: Engine, context: Context, policy: Policy, publishes: 
         estimate=estimate_run(engine, [member.encoded for member in stack.members], folder, stages),
         reasons=known,
         warnings=told_of_values(engine, attributes_of(tables), stack.encoded.told, task.wanted, of_bags=True),
-        kept=[f"{one.name}.{line}" for one in tables for line in warn_of_kept(engine, one.resolved.source)],
+        kept=[f"{one.name}: {line}" for one in tables for line in warn_of_kept(engine, one.resolved.source)],
         earlier=earlier,
         watch=watch,
         public=public,
         rows=rows,
     )
+
+
+def told_of_shapes(units: Units, rows: Mapping[str, tuple[int, int]]) -> str:
+    """A line on how many rows people publish in how many ways, and on the rows of each table that are left out."""
+    people = sum(level.encoded.row_count for level in units.levels)
+    ways = f"{count_phrase(people, 'person', 'people')} publish their rows in {len(units.levels):,} different numbers"
+    told = [f"{rows_phrase(before - after)} of {name}" for name, (before, after) in rows.items() if after < before]
+    why = "with them too few would be alike or meet the policy; nothing is promised of them"
+    out = f"; {', '.join(told)} are left out: {why}"
+    return ways + (out if told else "")
 
 
 @dataclass(frozen=True)
@@ -188,6 +199,7 @@ def _planned(ready: PreparedTables, one: MemberTable, member: Member, plan: Plan
 
 def publish_tables(engine: Engine, context: Context, policy: Policy, begun: float) -> Result:
     """Publish all tables of a policy as one release, or nothing of them; its work began at `begun`."""
+    refuse(problems_of(policy))
     destination = destination_of_tables(engine, policy.targets, context.folder)
     refuse_read_only(destination)
     ready = prepare_tables(engine, context, policy, True, destination.run_id)

@@ -131,7 +131,8 @@ class Bsgi(Algorithm):
         if residue and self.options.residue == "incorporate":
             incorporate(task, made.assigned, task.encoded.keys, made.last)
         left = task.encoded.row_count - task.engine.count(made.assigned)
-        notes = [f"{left:,} of {task.encoded.row_count:,} rows found no class and are left out"] if left else []
+        of_all = f"{left:,} of {task.encoded.row_count:,} {task.encoded.noun}"
+        notes = [f"{of_all} found no class and are left out"] if left else []
         return Plan(made.assigned, l, (*feasible.notes, *(notes if several else ())), self._search(made, residue, left))
 
     def _search(self, made: _Made, residue: int, left: int) -> dict[str, Any]:

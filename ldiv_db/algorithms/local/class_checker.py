@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import partial
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, Task, Traits
-from ldiv_db.algorithms.infeasible import NOTHING_MEETS, cannot_promise, fails_for_those_who_know
+from ldiv_db.algorithms.infeasible import cannot_promise, fails_for_those_who_know, nothing_meets
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, refuse
 from ldiv_db.database.names import Identifier, Relation
@@ -197,7 +197,7 @@ def _find_reasons(task: Task) -> list[str]:
         encoded = task.encoded
         whole = count_classes(task.engine, encoded.sensitive, encoded.counted, number=None, weight=encoded.weight)
         holds = task.engine.least(ClassChecker(task).margins(whole), "margin") >= 0
-        return [] if holds else [*_known_failures(task, whole), NOTHING_MEETS]
+        return [] if holds else [*_known_failures(task, whole), nothing_meets(task.encoded)]
 
 
 def _known_failures(task: Task, whole: Relation) -> list[str]:
