@@ -20,7 +20,7 @@ from ldiv_db.database.names import Identifier, NamedAfter, Relation, Value
 from ldiv_db.database.queries import Where
 from ldiv_db.database.table_queries import ColumnName
 from ldiv_db.policy.release_columns import ReleaseColumns
-from ldiv_db.policy.tables import PolicyTable, named_in
+from ldiv_db.policy.tables import PolicyTable, named_in, numbers_as
 from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements import ROWS_ALONE, Requirement, RequirementSpec
 
@@ -56,14 +56,15 @@ class PublishedTable:
     ) -> PublishedTable:
         """The table of that name of a policy with these, published with such columns."""
         table = tables[name]
-        is_above = any(other.above == name for other in tables.values())
+        numbers = numbers_as(tables)
+        key = numbers.get((name, table.key or ""))
         return cls(
             name,
             number,
             rows,
-            owner=Identifier(table.owner),
+            owner=Identifier(numbers[name, table.owner]),
             above=table.above,
-            key=Identifier(table.key) if table.key and is_above else None,
+            key=Identifier(key) if key else None,
             position=Identifier(released.position) if released.position else None,
             labels=[Identifier(label) for label in released.identifying],
             sensitive={named_in(name, column): Identifier(column) for column in table.sensitive},

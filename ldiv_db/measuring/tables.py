@@ -25,7 +25,7 @@ from ldiv_db.policy.reading import refuse_of_one_table
 from ldiv_db.policy.release_columns import columns_as
 from ldiv_db.policy.resolve import describe
 from ldiv_db.policy.schema import members_of, open_each
-from ldiv_db.policy.tables import PolicyTable, named_in
+from ldiv_db.policy.tables import PolicyTable, named_in, numbers_as
 from ldiv_db.recoding.loss import CountErrors, TableLoss, loss_of_tables, nothing_lost
 from ldiv_db.requirements import RequirementSpec
 
@@ -173,12 +173,13 @@ class _Joins:
         way = [child]
         while way[-1] != parent:  # up to people, and from them to the table with one row of each
             way.append(self.policy.tables[way[-1]].above or parent)
-        steps = dict[str, _Step]()
+        steps, shown_as = dict[str, _Step](), numbers_as(self.policy.tables) if rows is self.published else {}
         for number, name in enumerate(way, 1):
             table = self.policy.tables[name]
             linked = number > 1 and self.policy.tables[way[number - 2]].above == name
             key = (table.key if linked else table.person) or table.owner
-            steps[name] = _Step(number, rows[name], Identifier(table.owner), Identifier(key))
+            own = (Identifier(shown_as.get((name, column), column)) for column in (table.owner, key))
+            steps[name] = _Step(number, rows[name], *own)
         shown = [
             {"table": steps[table].alias, "column": Identifier(column), "alias": Identifier(named_in(table, column))}
             for table, column in columns

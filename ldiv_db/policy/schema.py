@@ -41,7 +41,7 @@ _REFUSED = {
 
 def schema_problems(policy: Policy, broken: Callable[[Policy], list[Problem]]) -> Iterator[Problem]:
     """Everything that is wrong with a policy of several tables; `broken` are the problems of the policy of one."""
-    known = [*_of_keys(policy), *_of_all(policy), *_of_numbers(policy)]
+    known = [*_of_keys(policy), *_of_all(policy)]
     for number, spec in enumerate(policy.require):
         known += _of_requirement(policy, number, spec)
     for name, table in policy.tables.items():
@@ -166,29 +166,6 @@ def _of_links(policy: Policy, name: str, table: PolicyTable) -> Iterator[Problem
         elif not _is_linked(policy, name):
             what = "leads to no person" if other.public else "leads back to the table itself, never to a person"
             yield Problem("parent", f"{parent} {what}", "say `person: COLUMN` of one of them")
-
-
-def _of_numbers(policy: Policy) -> Iterator[Problem]:
-    """The problems of columns of one name by which a join of published tables would be wrong, and nobody would see it.
-
-    Those are numbers of one thing in one table, and of another, or of none, in the other.
-    """
-    parents, first = {table.above for table in policy.tables.values()}, dict[str, tuple[str, str]]()
-    for name, table in policy.tables.items():
-        key = table.key if name in parents else None
-        linked = {"person": (table.person, "people"), "parent": (table.owner, table.above), "key": (key, name)}
-        numbers = {part: found for part, found in linked.items() if all(found)}
-        own = {column.lower() for column, _ in numbers.values() if column}
-        kept = [("keep", (column, "")) for column in table.keep if column.lower() not in own and not table.public]
-        for part, (column, of) in [*numbers.items(), *kept]:
-            known, where = first.setdefault(str(column).lower(), (of, name))
-            if known != of:
-                here, there = (f"has numbers of {one}" if one else "is as it was" for one in (of, known))
-                what = f"{column} {here}, and in {where} it {there}: who joins by it would take one for the other"
-                way_out = (
-                    f"source: {{query: SELECT {column} AS {name}_{column}, … FROM …}}, and that name in the policy"
-                )
-                yield Problem(f"tables.{name}.{part}", what, way_out)
 
 
 def _of_rows(policy: Policy, name: str, table: PolicyTable) -> Iterator[Problem]:

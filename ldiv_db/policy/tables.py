@@ -60,6 +60,30 @@ def named_in(table: str, column: str) -> str:
     return f"{table}.{column}"
 
 
+def numbers_as(tables: Mapping[str, PolicyTable]) -> dict[tuple[str, str], str]:
+    """What each column is published as that has numbers in place of keys, by its table and name.
+
+    No name has numbers of two things, or of one and something else: who joins by it would take one for the other.
+    """
+    parents = {table.above for table in tables.values()}
+    linked = {
+        (name, column): of
+        for name, table in tables.items()
+        for column, of in ((table.owner, table.above), (table.key if name in parents else None, name))
+        if column
+    }
+    kept = {(name, column) for name, table in tables.items() if not table.public for column in table.keep}
+    taken: dict[str, str | None] = {column.lower(): None for _, column in kept - linked.keys()}
+    found = dict[tuple[str, str], str]()
+    for (name, column), of in sorted(linked.items(), key=lambda one: bool(one[1])):  # those of people keep theirs
+        shown, table = column, tables[name]
+        own = {other.lower() for other in (*table.quasi_identifiers, *table.sensitive, *table.keep) if other != column}
+        while shown.lower() in own or taken.setdefault(shown.lower(), of) != of:
+            shown = f"{of or 'person'}_{shown}"
+        found[name, column] = shown
+    return {column: found[column] for column in linked}
+
+
 def qualified(tables: Mapping[str, PolicyTable], part: str) -> dict[str, Any]:
     """What all tables have in that part, by the names of their columns after that of the table."""
     return {

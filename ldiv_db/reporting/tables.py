@@ -24,7 +24,7 @@ from ldiv_db.auditing.tables import joined_rows, seen_people, shown_people
 from ldiv_db.measuring.measure import MeasureRequest
 from ldiv_db.measuring.tables import TablesMeasurement, measure_tables
 from ldiv_db.policy.document import Policy
-from ldiv_db.policy.tables import named_in
+from ldiv_db.policy.tables import named_in, numbers_as
 from ldiv_db.reporting.attempts import REPORTED, Attempts
 from ldiv_db.reporting.release_facts import Table, TablesSubject, classes_of, content_of
 from ldiv_db.reporting.risks import uniqueness_of
@@ -84,11 +84,7 @@ class SeveralTables:
 
     def links(self) -> list[str]:
         """The columns in whose place numbers of the release are published."""
-        parents = {table.above for table in self.policy.tables.values()}
-        joined = (
-            (name, [table.owner, table.key if name in parents else None]) for name, table in self.policy.tables.items()
-        )
-        return [named_in(name, column) for name, columns in joined for column in columns if column]
+        return [named_in(*column) for column in numbers_as(self.policy.tables)]
 
     def source(self) -> dict[str, Any] | None:
         """What the tables were before, and what each, and counts over two that are joined, lost; None without them."""

@@ -33,6 +33,7 @@ from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.policy.reading import Policy
 from ldiv_db.policy.release_columns import centre_as
 from ldiv_db.policy.rules import problems_of
+from ldiv_db.policy.tables import numbers_as
 from ldiv_db.publishing.result import Released, Result
 from ldiv_db.running.dbt_policy import Model, policy_of, read_policy_of
 from ldiv_db.running.run import run
@@ -139,12 +140,12 @@ def no_rows_there(connection: Any, dialect: str, settings: str) -> dict[str, str
 def _no_rows_of_tables(engine: Engine, policy: Policy, folder: Path, dialect: str) -> dict[str, str]:
     opened, found = open_tables(engine, Context(Listener(), folder), policy), dict[str, str]()
     sources = {name: Relation.parse(str(table.source)) for name, table in policy.tables.items()}
-    parents = {table.above for table in policy.tables.values()}
+    every = numbers_as(policy.tables)
     for one in resolve_tables(opened):
-        table, released = one.linked.table, one.resolved.released
-        numbers = [table.owner, table.key if one.name in parents else None, released.position]
+        numbers = [shown for (name, _), shown in every.items() if name == one.name]
+        numbers += filter(None, [one.resolved.released.position])
         own = one.resolved.policy
-        found[one.name] = _no_rows(own, sources[one.name], one.resolved.columns, dialect, [*filter(None, numbers)])
+        found[one.name] = _no_rows(own, sources[one.name], one.resolved.columns, dialect, numbers)
     for name, rows in opened.public.items():
         there = {column.name.lower(): Identifier(column.name) for column in columns_of(engine, rows)}
         kept = {column: there[column.lower()] for column in policy.tables[name].keep}

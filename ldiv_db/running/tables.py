@@ -339,10 +339,10 @@ def encoded_tables(engine: Engine, context: Context, tables: Sequence[MemberTabl
         engine.drop(coding.snapshot)
         if encoded.rows_in != engine.count(linked.relation):
             raise AuditError(f"{one.name}: {encoded.rows_in:,} of {engine.count(linked.relation):,} rows are linked")
-        alias = {column.column.name: column.alias for column in encoded.kept}
-        whose, parent = (alias[PERSON], alias[linked.owner]) if linked.above else (alias[linked.owner], None)
+        alias = {column.column.name.lower(): column.alias for column in encoded.kept}
+        owner, own = alias[linked.owner.lower()], alias.get((key or "").lower())
+        whose, parent = (alias[PERSON], owner) if linked.above else (owner, None)
         order = Identifier("o1") if source.order else None
-        own = alias.get(key or "")
         yield Member(number, one.name, encoded, whose, own, parent, numbers[linked.above], order, before)
         numbers[one.name] = number
         before += encoded.row_count

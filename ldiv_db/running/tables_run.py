@@ -19,7 +19,7 @@ from ldiv_db.policy.document import Policy
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.schema import PERSON
 from ldiv_db.policy.sensitive import smallest_class
-from ldiv_db.policy.tables import named_in
+from ldiv_db.policy.tables import PolicyTable, named_in, numbers_as
 from ldiv_db.publishing.destinations import destination_of_tables
 from ldiv_db.publishing.draft import NewClasses, RunDraft
 from ldiv_db.publishing.fingerprints import versions
@@ -83,6 +83,7 @@ def prepare_tables(engine: Engine, context: Context, policy: Policy, publishes: 
     known = [
         *filter(None, (chosen, planned_parts(task, algorithm, policy.part_rows), told_of_shapes(task.units, rows))),
         *(line for one in tables for line in one.resolved.warnings),
+        *told_of_names(policy.tables),
         *(
             f"{one.name}.{line}"
             for one, member in zip(tables, stack.members, strict=True)
@@ -105,6 +106,18 @@ def prepare_tables(engine: Engine, context: Context, policy: Policy, publishes: 
         public=public,
         rows=rows,
     )
+
+
+def told_of_names(tables: Mapping[str, PolicyTable]) -> Iterator[str]:
+    """A line for each column of numbers that has another name in the release than in the source."""
+    for (table, column), shown in numbers_as(tables).items():
+        if shown != column:
+            why = (
+                f"numbers of {tables[table].above or 'people'}"
+                if column == tables[table].owner
+                else "numbers of its rows"
+            )
+            yield f"{table}.{column} is published as {shown}: it has {why}, and {column} of another table has others"
 
 
 def told_of_shapes(units: Units, rows: Mapping[str, tuple[int, int]]) -> str:
@@ -153,28 +166,24 @@ def work_out_tables(ready: PreparedTables, workers: int | None) -> tuple[Plan, l
     whole.refuse_left_out(units.rows.row_count - plan.row_count(task.engine))
     members = ready.stack.members
     planned = [_planned(ready, one, member, plan) for one, member in zip(ready.tables, members, strict=True)]
+    shown = numbers_as(ready.opened.policy.tables)
     numbered = with_numbers(
-        task.engine, [(o.encoded, _links(o, m)) for o, m in zip(planned, members, strict=True)], ready.whose.secret
+        task.engine,
+        [(o.encoded, _links(o, m, shown)) for o, m in zip(planned, members, strict=True)],
+        ready.whose.secret,
     )
     return plan, sizes, [replace(one, encoded=encoded) for one, encoded in zip(planned, numbered, strict=True)]
 
 
-def _links(one: Planned, member: Member) -> list[Link]:
-    """The links of a table: whose its rows are, or what rows', and what rows of others belong to."""
-    spaces = [(member.parent or member.person, member.above), (member.key, member.number)]
-    names = {column.alias: column.column for column in one.encoded.kept}
-    return [
-        Link(
-            number,
-            one.encoded.rows,
-            one.recoding.assigned,
-            column,
-            space,
-            Renamed(names[column], Identifier(f"n{number}")),
-        )
-        for number, (column, space) in enumerate(spaces, 2 * member.number)
-        if column is not None
-    ]
+def _links(one: Planned, member: Member, shown: Mapping[tuple[str, str], str]) -> list[Link]:
+    """The links of a table, as they are `shown`: whose its rows are, or what rows', and by what others belong to it."""
+    table, name, found = one.table.linked.table, one.table.name, list[Link]()
+    both = ((member.parent or member.person, table.owner, member.above), (member.key, table.key, member.number))
+    for number, (alias, column, space) in enumerate(both, 2 * member.number):
+        if alias is not None and column is not None:
+            called = Renamed(Identifier(shown[name, column]), Identifier(f"n{number}"))
+            found.append(Link(number, one.encoded.rows, one.recoding.assigned, alias, space, called))
+    return found
 
 
 def _planned(ready: PreparedTables, one: MemberTable, member: Member, plan: Plan) -> Planned:
