@@ -201,12 +201,13 @@ class Reading:
         there = {column.name.lower(): Identifier(column.name) for column in self.resolved.columns}
         if not {name for name, *_ in columns} <= set(there):
             return ""
+        counts = self.resolved.source.weight
         try:
-            rows, weight = self.recount(columns) if self.recount else self.rows, self.resolved.source.weight
+            rows = self.recount(columns) if self.recount else self.rows
         except DatabaseError:  # a driver may not read what an earlier run read by another
             return None
         read, required = [there[name] for name, *_ in columns], [there[name] for name, needed, *_ in columns if needed]
-        return hash_rows(engine, rows, read, weight and Identifier(weight.name), self.fingerprint.key, required)
+        return hash_rows(engine, rows, read, counts and Identifier(counts.name), self.fingerprint.key, required)
 
 
 def look_back(

@@ -13,6 +13,10 @@ import pytest
 
 import ldiv_db
 from ldiv_db import InfeasibleError, PolicyError
+from ldiv_db.database import migrate
+from ldiv_db.database.context import working_engine
+from ldiv_db.taxonomies.readers import read_taxonomy
+from ldiv_db.taxonomies.taxonomy import store
 from tests.running.schemas import counts, drawn, fill, policy_of, published, rows_of, shape_of, target
 
 NAMES = ("patients", "stays", "labs")
@@ -232,7 +236,7 @@ def test_rows_that_are_left_out_are_counted_and_said() -> None:
     result = ldiv_db.run(con, policy_of(NAMES, require=[{"k": 6}]))
     left = {one.name: one.loss.rows_suppressed for one in result.tables}
     assert left["patients"] == 0 and left["labs"] > 0
-    assert any(f"{left['labs']} rows of labs are left out, of people who have more" in note for note in result.notes)
+    assert any(f"{left['labs']} rows of labs are left out: with them too few would" in note for note in result.notes)
     assert result.loss.rows_suppressed == sum(left.values())
 
 
@@ -284,3 +288,140 @@ def test_a_budget_of_rows_left_out_is_kept() -> None:
 def test_warehouses_are_refused() -> None:
     with pytest.raises(PolicyError, match="tables: a warehouse counts one table"):
         ldiv_db.run(sqlite3.connect(":memory:"), policy_of(NAMES), dialect="postgres")
+
+
+def test_numbers_have_no_gaps_whatever_is_left_out() -> None:
+    con, _ = clinic()
+    result = ldiv_db.run(con, policy_of(NAMES, require=[{"k": 6}], suppression=0.9))
+    assert any(one.loss.rows_suppressed for one in result.tables)
+    for shown in ("who FROM published.patients UNION SELECT who FROM published.stays", "stay FROM published.stays"):
+        numbers = {number for (number,) in con.execute(f"SELECT {shown}").fetchall()}
+        assert numbers == set(range(1, len(numbers) + 1))
+    assert not con.execute("FROM published.labs ANTI JOIN published.stays USING (stay)").fetchall()
+    positions = con.execute("SELECT who, max(position) - count(*) AS gap FROM published.stays GROUP BY who").fetchall()
+    assert {gap for _, gap in positions} == {0}
+
+
+def small(**changes: Any) -> tuple[Any, Any]:
+    """Two tables of few people, and a policy of them and of a public one that draws its seed."""
+    con, _ = clinic(people=12, names=NAMES[:2])
+    con.execute("CREATE TABLE wards AS SELECT i AS ward, i + 3 AS beds, 'x' AS note FROM range(3) t(i)")
+    con.execute("ALTER TABLE stays ADD COLUMN note VARCHAR; ALTER TABLE patients ALTER age TYPE VARCHAR")
+    policy = policy_of(NAMES[:2], over_time=None, output={}, require=[{"k": 2}], **changes)
+    del policy["seed"]
+    policy["tables"]["patients"]["quasi_identifiers"] = ["age"]
+    policy["tables"]["stays"]["identifiers"] = ["day", "note"]
+    own = {"public": True, "keep": ["ward", "beds"], "identifiers": ["note"], "target": target("wards")}
+    policy["tables"]["wards"] = {"source": "wards", **own}
+    return con, policy
+
+
+#: What changes the release, or only what nobody reads of the source, and whether the release is another.
+CHANGES: dict[str, tuple[str, bool]] = {
+    "a type": ("ALTER TABLE stays ALTER age TYPE BIGINT", True),
+    "an order of another type": ("ALTER TABLE stays ALTER day TYPE VARCHAR", True),
+    "a public table": ("UPDATE wards SET beds = beds + 1", True),
+    "rows in another order": ("CREATE OR REPLACE TABLE stays AS FROM stays ORDER BY hash(no)", False),
+    "columns in another order": ("CREATE OR REPLACE TABLE stays AS SELECT value, * EXCLUDE (value) FROM stays", False),
+    "a column that nobody reads": ("UPDATE stays SET note = 'corrected'", False),
+    "a key that nobody joins by": ("UPDATE stays SET stay = stay || 'x'", False),
+    "a column of a public table that is not kept": ("UPDATE wards SET note = 'corrected'", False),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_release_is_unchanged_if_all_that_it_rests_on_is(change: str) -> None:
+    con, policy = small()
+    statement, is_another = CHANGES[change]
+    first = ldiv_db.run(con, policy)
+    con.execute(statement)
+    planned = ldiv_db.plan(con, policy)
+    assert planned.earlier.same_rows and planned.earlier.unchanged == (None if is_another else first.run_id)
+    assert f"run {first.run_id}" in planned.as_dict()["notes"][0]
+
+
+def test_a_taxonomy_that_comes_makes_another_release_with_other_numbers(tmp_path: Any) -> None:
+    con, policy = small()
+    policy["seed"] = 3
+    first = ldiv_db.run(con, policy)
+    numbers = "SELECT no, who FROM published.patients ORDER BY no"
+    before = con.execute(numbers).fetchall()
+    levels = "\n".join(f"{age};{'low' if age < 4 else 'high'};*" for age in range(8))
+    (tmp_path / "age.csv").write_text(levels, encoding="utf-8")
+    with working_engine(con) as engine:
+        migrate.migrate(engine)
+        store(engine, "age", read_taxonomy(tmp_path / "age.csv"), True)
+    again = ldiv_db.run(con, policy)
+    assert first.earlier.unchanged is None and again.earlier.unchanged is None and again.earlier.same_rows
+    assert con.execute(numbers).fetchall() != before
+
+
+def test_a_table_that_was_published_alone_has_the_same_rows() -> None:
+    con, _ = clinic()
+    single = {
+        **{"source": "stays", "target": {"table": "one", "if_exists": "replace"}, "quasi_identifiers": ["age"]},
+        **{"sensitive": ["value"], "identifiers": ["no", "who", "stay", "day"], "require": [{"k": 4}]},
+    }
+    alone = ldiv_db.run(con, single)
+    several = ldiv_db.run(con, policy_of(NAMES, over_time=None))
+    assert several.earlier.run_id == alone.run_id and several.earlier.same_rows
+    assert ldiv_db.run(con, single).earlier.unchanged == alone.run_id
+    con.execute("CREATE TABLE copied AS FROM stays; DELETE FROM ldiv.run_secret WHERE run_id <> ?", [several.run_id])
+    con.execute("DELETE FROM ldiv.run WHERE run_id <> ?", [several.run_id])
+    other = ldiv_db.run(con, {**single, "keep": ["no"], "identifiers": ["who", "stay", "day"]})
+    assert other.earlier.run_id == several.run_id and other.earlier.same_rows
+    con.execute("UPDATE stays SET age = age + 1 WHERE no = (SELECT min(no) FROM stays)")
+    with pytest.raises(PolicyError, match="its rows have changed"):
+        ldiv_db.run(con, policy_of(NAMES, over_time=None))
+    with pytest.raises(PolicyError, match="its rows have changed"):
+        ldiv_db.run(con, {**single, "identifiers": ["no", "stay", "who"], "keep": ["day"]})
+
+
+def test_what_is_said_of_one_table_is_said_of_several(tmp_path: Any) -> None:
+    con, _ = clinic(people=40)
+    con.execute("ALTER TABLE stays ADD COLUMN note VARCHAR; UPDATE stays SET note = 'n' || value")
+    for name in NAMES:
+        con.execute(f"COPY {name} TO '{tmp_path}/{name}.parquet'")
+    policy = policy_of(NAMES)
+    for name, table in policy["tables"].items():
+        table |= {"source": f"{name}.parquet", "target": {"file": f"out/{name}.parquet"}, "keep": []}
+        table["identifiers"] = [*table.get("identifiers", ()), "no"]
+    policy["tables"]["stays"] |= {"keep": ["note"]}
+    categories = [["a", "b", "c", "d", "e", "f"], ["g", "h", "i", "j", "k", "l"]]
+    policy["tables"]["stays"]["sensitive"] = {"value": {"harmless": ["z"], "categories": categories}}
+    planned = ldiv_db.plan(duckdb.connect(), policy, folder=tmp_path)
+    result = ldiv_db.run(duckdb.connect(), policy, folder=tmp_path)
+    for said in (planned.as_dict()["notes"], result.said):
+        told = "\n".join(said)
+        assert "the ledger is in memory" in told and "stays: note is kept" in told
+        assert "no row has the value 'z', which is harmless in stays.value" in told
+    assert planned.as_dict()["needs"]["release_bytes"] > 0
+    (attack,) = result.similarity
+    assert attack.sensitive == "stays.value" and attack.rows_before > 0
+
+
+def test_releases_of_changed_rows_are_said_not_to_be_held_together() -> None:
+    con, _ = clinic(people=40)
+    ldiv_db.run(con, policy_of(NAMES))
+    con.execute("UPDATE stays SET age = age + 1")
+    assert any(
+        "was not measured: releases of several tables" in note for note in ldiv_db.run(con, policy_of(NAMES)).said
+    )
+
+
+def test_no_name_has_numbers_of_two_things() -> None:
+    con, _ = clinic(people=40)
+    con.execute("ALTER TABLE patients RENAME who TO id; ALTER TABLE stays RENAME stay TO id")
+    policy = policy_of(NAMES, individual="id", require=[{"frequency": 2}])
+    policy["tables"]["patients"]["person"] = "id"
+    policy["tables"]["stays"]["key"] = "id"
+    result = ldiv_db.run(con, policy)
+    columns = {name: [column for column, *_ in con.execute(f"DESCRIBE published.{name}").fetchall()] for name in NAMES}
+    assert "id" in columns["patients"] and "stays_id" in columns["stays"] and "stay" in columns["labs"]
+    assert any("stays.id is published as stays_id: it has numbers of its rows" in note for note in result.notes)
+    assert all(audit.holds for audit in ldiv_db.check(con, policy=policy))
+    joined = [(join.parent, join.child, join.rows_published) for join in ldiv_db.measure(con, policy=policy).joins]
+    rows = {one.name: one.loss.rows_published for one in result.tables}
+    assert ("patients", "stays", rows["stays"]) in joined and ("stays", "labs", rows["labs"]) in joined
+    join = "published.labs l JOIN published.stays s ON l.stay = s.stays_id JOIN published.patients p ON p.id = s.who"
+    assert con.execute(f"SELECT count(*) FROM {join}").fetchall() == [(rows["labs"],)]

@@ -93,7 +93,7 @@ def _of_several(
     opened = open_tables(engine, Context(folder=folder), base)
     rows = sum(engine.count(one.relation) for one in opened.tables.values())
     jobs = [TablesJob(variant, folder=folder) for variant in list_variants(base, asked, lambda: ())]
-    return jobs, opened.source, rows, "seed" in base.model_fields_set
+    return jobs, opened.policy.reads, rows, "seed" in base.model_fields_set
 
 
 def _problems(policy: Policy, asked: ExploreRequest) -> Iterator[Problem]:
