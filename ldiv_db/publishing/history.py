@@ -252,8 +252,8 @@ def held_against(
     alike = [run for run in reversed(listed.runs) if _told(run) == (fingerprint.key, fingerprint.policy)]
     alike = sorted(alike, key=lambda run: bool(_made_by(run))) if fingerprint.policy else []  # first of this version
     same = [run for run in alike if run["rows_hash"] == fingerprint.rows and not _made_by(run)]
-    run, same_rows = (None, True) if same else _least_alike(engine, read, own.runs, fingerprint)
-    if not same and (not (own.runs or own.releases) or run is None or (own.releases and same_rows)):
+    run, same_rows = (same[0], True) if same else _least_alike(engine, read, own.runs, fingerprint)
+    if run is None or (own.releases and same_rows and not same):
         return replace(earlier, series=own.latest_release), watch  # of series it is not known what rows they read
     known = same or [run for run in alike if same_rows and run in own.runs]
     run, seed = (known[0], int(known[0]["seed"])) if known else (run, None)

@@ -167,9 +167,59 @@ def test_a_table_that_is_made_anew_says_what_is_lost(postgres: Any) -> None:
     assert "the grants and the comments of released are not kept, as its columns are others now" in result["notes"]
     postgres.sql("CREATE VIEW shown AS SELECT disease FROM released")
     postgres.write_policy(**replaced())
-    called = postgres.call("run", postgres.address, postgres.policy)
-    assert called.exit_code == 3 and "other objects of the database depend on the table" in called.output
+    for command in ("plan", "run"):
+        called = postgres.call(command, postgres.address, postgres.policy)
+        assert called.exit_code == 3 and "other objects of the database depend on the table" in called.output
+        assert "view shown" in called.output
     assert len(postgres.sql("SELECT * FROM shown")) == 24
+
+
+#: What gives a table of PostgreSQL's more than rows, and what a plan and a run say of it.
+GIVEN = {
+    "CREATE RULE more AS ON DELETE TO released WHERE false DO ALSO NOTHING": "the rules",
+    "CREATE PUBLICATION sent FOR TABLE released": "the publications",
+    "ALTER TABLE released REPLICA IDENTITY FULL": "the replica identity",
+    "CREATE STATISTICS both ON age, disease FROM released": "the extended statistics",
+    "ALTER TABLE released SET (fillfactor = 70)": "the storage parameters",
+    "ALTER TABLE released ALTER age SET NOT NULL": "the constraints",
+    "ALTER TABLE released ALTER age SET DEFAULT 'x'": "the defaults",
+    "CREATE TABLE above (LIKE released); ALTER TABLE released INHERIT above": "the parents",
+}
+
+
+@pytest.mark.parametrize("given", GIVEN)
+def test_what_is_lost_is_said_by_plan_and_run(postgres: Any, given: str) -> None:
+    postgres.run()
+    postgres.sql(given)
+    postgres.write_policy(**replaced(keep=None, identifiers=["name", "ward"]))
+    said = f"{GIVEN[given]} of released are not kept, as its columns are others now"
+    for command in ("plan", "run"):
+        assert said in postgres.json(command, postgres.policy)["notes"]
+
+
+def test_row_policies_are_lost_by_leave_alone(postgres: Any) -> None:
+    postgres.run()
+    role = f"reader_{postgres.address.rpartition('_')[2]}"
+    postgres.sql(
+        f"CREATE ROLE {role}; ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO {role}; GRANT SELECT ON released TO"
+        f" {role}; ALTER TABLE released ENABLE ROW LEVEL SECURITY;"
+        f" CREATE POLICY some ON released FOR SELECT TO {role} USING (disease = 'Flu')"
+    )
+    other = {"keep": None, "identifiers": ["name", "ward"]}
+    postgres.write_policy(**replaced(**other))
+    for command in ("plan", "run"):
+        called = postgres.call(command, postgres.address, postgres.policy)
+        assert called.exit_code == 2 and "the row policies of released would be lost" in called.output
+    postgres.run(**replaced())
+    assert postgres.sql("SELECT count(*) FROM pg_policy") == [(1,)]
+    may = f"SELECT has_table_privilege('{role}', 'released', 'SELECT')"
+    target = {"table": "released", "if_exists": "replace", "lose": ["row policies"]}
+    postgres.run(target=target, **other)
+    assert postgres.sql("SELECT count(*) FROM pg_policy") == [(0,)] and postgres.sql(may) == [(True,)]
+    postgres.sql(f"REVOKE SELECT ON released FROM {role}")
+    postgres.run(**replaced())
+    assert postgres.sql(may) == [(False,)], "what is granted on every new table is not on one that was withheld"
+    postgres.sql(f"DROP OWNED BY {role}; DROP ROLE {role}")
 
 
 def test_a_lake_shows_a_replaced_release_until_what_the_run_names_is_done(lake: Any) -> None:

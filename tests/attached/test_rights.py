@@ -113,6 +113,19 @@ def test_rules_of_a_recoding_are_entered_by_leave(postgres: Any, role: str) -> N
 
 
 @pytest.mark.parametrize("columns", ["alike", "others"])
+def test_the_grants_of_a_recoding_are_enough_for_a_second_run(postgres: Any, role: str) -> None:
+    tree = {"taxonomy": {"file": "country.csv"}}
+    postgres.write_policy(
+        target=TARGETS[0], algorithm="cuts", quasi_identifiers={"country": tree}, identifiers=["name", "age"],
+        require=[{"distinct": 2}], seed=None,
+    )  # fmt: skip
+    granted_in_turn(postgres, role)
+    for _ in range(2):
+        ran = called(postgres, role, "run")
+        assert ran.exit_code == 0, ran.output
+    assert "unchanged" in ran.output
+
+
 def test_a_table_of_somebody_else_s_is_filled_or_made_anew_by_leave(postgres: Any, role: str, columns: str) -> None:
     postgres.run(target=TARGETS[0])
     if columns == "others":

@@ -16,6 +16,7 @@ import pytest
 import tables
 
 import ldiv_db
+from ldiv_db.database.names import Relation
 
 pytestmark = pytest.mark.again
 
@@ -399,3 +400,22 @@ def test_a_kept_column_that_is_left_out_changes_no_rows_in_a_warehouse(tmp_path:
     assert ldiv_db.run(there, fewer | {"target": "again"}).earlier.unchanged == draft.run_id, "of rows without the ward"
     with pytest.raises(ldiv_db.PolicyError, match="published this source, and its rows have changed"):
         ldiv_db.run(there, policy | {"require": [{"frequency": 1.5}]})
+
+
+@pytest.mark.parametrize("other", ["release", "policy"])
+def test_a_new_version_is_told_from_another_policy(bed: Any, other: str) -> None:
+    first = ldiv_db.run(bed.con, published(bed))
+    run = Relation(("ldiv", "run")).sql()
+    bed.con.execute(f"UPDATE {run} SET versions = '{json.dumps({**first.versions, 'ldiv_db': '0.0.9'})}'")
+    if other == "policy":
+        bed.con.execute("UPDATE ldiv.run_secret SET policy_hash = 'of another form'")
+    planned = ldiv_db.plan(bed.con, published(bed)).earlier
+    again = ldiv_db.run(bed.con, published(bed))
+    (note,) = [note for note in again.said if first.run_id in note]
+    assert (
+        planned.unchanged is again.earlier.unchanged is None and "says if its release is the same" in planned.told()[0]
+    )
+    assert "the version is another now" in note and "by ldiv_db 0.0.9" in note and "another policy" not in note
+    assert ("and its release is the same" in note) == (again.seed == first.seed) == (other == "release")
+    assert ("is another draft of it" in note) == (other == "policy")
+    assert ldiv_db.run(bed.con, published(bed)).earlier.unchanged == again.run_id
