@@ -205,12 +205,12 @@ class _Writer:
             return subject
         own = [*subject.open_columns, *([subject.person] if subject.person else [])]
         beside = [pair.group, *([pair.count] if pair.count else [])] if pair else own
-        columns = [{"name": Identifier(name), "apart": exact, "is_text": False, "same": ()} for name in beside]
-        plain = [] if self._steps.dialect == DIALECT else [*same]
-        plain += [attribute.name] if attribute.type != "VARCHAR" else []
-        columns += [
-            {"name": Identifier(name), "apart": False, "is_text": name not in plain, "same": steps}
-            for name, steps in same.items()
+        texts = (
+            {*same} - {attribute.name if attribute.type != "VARCHAR" else ""} if self._steps.dialect == DIALECT else {}
+        )
+        columns = [
+            {"name": Identifier(n), "apart": exact and n in beside, "is_text": n in texts, "same": same.get(n, ())}
+            for n in [*beside, *same]
         ]
         table = pair.table if pair else subject.table
         read = self._steps.materialise("read", "auditing/statement/read_as_one", published=table, columns=columns)

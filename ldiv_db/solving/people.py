@@ -147,16 +147,12 @@ def notes_on_people(
     if not found["people"]:
         return []
     several = f"{count_phrase(found['people'], 'person has', 'people have')} several rows"
-    placed = "each published in its place" if aligned else "each person's in one class"
     spread = ", ".join(filter(None, dict.fromkeys(map(spreading, wanted.values()))))
-    if spread and together:
-        return [f"{several}, {placed}: under {spread} everybody there may have one value all the same"]
-    if aligned:
-        known = "whoever knows them all, and how many everybody has, learns no more of what is published than from one"
-        return [f"{several}, {placed}: {known}"]
     if together:
-        known = "whoever knows them all, but not how many there are, learns no more than from one"
-        return [f"{several}, {placed}: {known}"]
+        placed = "each published in its place" if aligned else "each person's in one class"
+        number = "and how many everybody has" if aligned else "but not how many there are"
+        known = f"whoever knows them all, {number}, learns no more of what is published than from one"
+        return [f"{several}, {placed}: {f'under {spread} everybody there may have one value' if spread else known}"]
     if not found["scattered"]:
         return []
     known = "whoever knows one of a person's rows learns no more than is promised, whoever knows several may"
