@@ -105,7 +105,9 @@ class DeFinetti(Attacker):
         self.features = self.marks[: len(names)]
         with read_exactly(engine, first.subject.table) as published:
             flow = EngineFlow(engine, _FOLDER, published=published, classes=first.listed, group=group, unit=PERSON)
-            self.cells = flow.step("cells", "attacking/covering/list_cells", people=published, axes=self.marks)
+            self.cells = flow.step(
+                "cells", "attacking/covering/list_cells", people=published, axes=self.marks, person=None
+            )
             self.slots = flow.step("slots", "list_group_slots", features=self.marks)
             self.table.made += [self.cells, self.slots]
 

@@ -154,7 +154,6 @@ def _statement(subject: Reported, holds: bool | None, found: Attacks, of_all: At
         "counts": "people" if prosecutor.of_people else "rows",
         "largest_risk": risk.gain,
         "at_least": prosecutor.at_least,
-        "promised_risk": risk.bound,
         "within_threshold": {WITHIN: True, ABOVE: False}.get(held_against(prosecutor, risk, threshold).verdict),
     }
 

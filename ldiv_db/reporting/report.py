@@ -134,7 +134,7 @@ def report_text(found: Report, files: Sequence[Path] = ()) -> Iterator[Part]:
     yield from (f"warning: {line}" for line in found.document["not_tried"] if NO_CLASS in line)
     risk, threshold = said["largest_risk"], found.document["identifiability"]["threshold"]
     if risk is not None:
-        bound = said["promised_risk"]
+        bound = found.document["identifiability"]["risks"][0]["bound"]
         promised = "" if bound is None else f", the requirements promise at most {bound:.4g}"
         uncounted = f" (people cannot be counted{promised})" if said["at_least"] else ""
         figure = f"{'at least ' if uncounted else ''}{risk:.4g}{uncounted}"
