@@ -79,10 +79,10 @@ def tree_of(
         return best
     if _is_list(by_name, best):
         return None
-    table, whose = best.people[0], by_name[best.people[0]].profile.individual
+    whose = by_name[best.people[0]].profile.individual
     if whose is None:
         return replace(best, is_of_rows=True)
-    return replace(best, people=(table, whose.column.name))
+    return replace(best, people=(best.people[0], whose.column.name))
 
 
 def _is_list(tables: Mapping[str, ProfiledTable], tree: Tree) -> bool:
