@@ -130,7 +130,7 @@ Database = Annotated[
     str,
     typer.Argument(
         help="A DuckDB file; what DuckDB attaches: postgres:…, sqlite:…, ducklake:…, mysql:…, md:…; a warehouse:"
-        " snowflake:…, bigquery:…, databricks:…, adbc:…, spark; or :memory:, for files. ${NAME} is read from the"
+        " snowflake:…, bigquery:…, databricks:…, adbc:…, spark; data files; or :memory:. ${NAME} is read from the"
         " environment, for passwords."
     ),
 ]

@@ -186,12 +186,12 @@ class Resolved(Described):
 
     def under(self, engine: Engine, policy: Policy) -> Resolved:
         """The same under a policy that differs in what is required, how, and of how many rows; raises PolicyError."""
-        problems = Problems(problems_of(policy))
+        problems = Problems()
         required = collect_required(engine, policy.require, self.required.attributes, problems)
         problems.refuse()
-        name, options = policy.algorithm.name, policy.algorithm.options
-        asked = {"algorithm": name, "options": options, "suppression": policy.left_out_at_most}
-        return replace(self, policy=policy, required=required, **asked)
+        spec, share = policy.algorithm, policy.left_out_at_most
+        found = replace(self, policy=policy, required=required, suppression=share)
+        return replace(found, algorithm=spec.name, options=spec.options)
 
     @property
     def typed(self) -> list[str]:

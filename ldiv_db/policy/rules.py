@@ -289,7 +289,7 @@ RULES: tuple[PolicyRule, ...] = (
         lambda p: [(n,) for n, spec in enumerate(p.require) if p.is_aligned and spec.counts_people],
         "require.{}",
         "people of a population are counted by the labels of one row, and rows: aligned has several",
-        "rows: apart",
+        "rows: apart, with algorithm: auto",
     ),
     *WEIGHT_RULES,
     *CENTRE_RULES,

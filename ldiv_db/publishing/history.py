@@ -207,7 +207,8 @@ class Reading:
         except DatabaseError:  # a driver may not read what an earlier run read by another
             return None
         read, required = [there[name] for name, *_ in columns], [there[name] for name, needed, *_ in columns if needed]
-        return hash_rows(engine, rows, read, counts and Identifier(counts.name), self.fingerprint.key, required)
+        weight = Identifier(counts.name) if counts else None
+        return hash_rows(engine, rows, read, weight, self.fingerprint.key, required)
 
 
 def look_back(

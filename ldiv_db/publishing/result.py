@@ -44,7 +44,7 @@ class Forgotten:
 
 
 _IN_MEMORY = "the ledger is in memory, and ends with the connection"
-_KEEP = "name a database file in place of :memory:, or one as catalog, to keep it"
+_KEEP = "name a database file, or one as catalog, to keep it"
 
 
 @dataclass(frozen=True)

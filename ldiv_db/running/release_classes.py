@@ -9,7 +9,6 @@ have waited longest come first.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -23,7 +22,6 @@ from ldiv_db.database.equality import looseness
 from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.names import Identifier
 from ldiv_db.database.queries import Where
-from ldiv_db.policy.document import Policy
 from ldiv_db.policy.sources import KEEPS_APART
 from ldiv_db.publishing.draft import NewClasses
 from ldiv_db.publishing.refusals import compare_columns
@@ -39,8 +37,9 @@ from ldiv_db.requirements import Requirement, promised_by
 from ldiv_db.requirements.guarantees import most_classes
 from ldiv_db.running.classes import work_out
 from ldiv_db.running.preparation import check_ready, make_ready
-from ldiv_db.running.remedies import WhatIf, other_policies, remedied
-from ldiv_db.running.run_spec import PreparedRun, resolve_requirements, series_algorithm
+from ldiv_db.running.remedies import other_policies, remedied
+from ldiv_db.running.run_spec import resolve_requirements, series_algorithm
+from ldiv_db.solving.levels import meets
 
 
 @dataclass
@@ -139,7 +138,10 @@ def _formed(
         except InfeasibleError as error:
             failed = error
     if not start.series.groups:
-        with remedied(partial(_first_by_others, start, new, ready, context.show_values)) if ready else nullcontext():
+        if ready is None:
+            raise failed
+        ready = replace(ready, task=replace(ready.task, encoded=new), read=new)
+        with remedied(partial(other_policies, ready, context.show_values, partial(_as_first, start, new))):
             raise failed
     nothing = engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
     return new, Plan(nothing, 0), plan_recoding(engine, new, nothing, resolved.released.forms)
@@ -157,24 +159,10 @@ def _attempts(
     return [fewer] if algorithm.name in KEEPS_APART else [new, fewer]
 
 
-def _first_by_others(start: ReleaseStart, new: Encoded, ready: PreparedRun, show_values: bool) -> WhatIf:
-    """What becomes of the first release by other policies."""
-    found = other_policies(replace(ready, task=replace(ready.task, encoded=new), read=new), show_values)
-
-    def again(policy: Policy) -> tuple[Algorithm, Task]:
-        algorithm, task = found.again(policy)
-        *others, last = (replace(task, encoded=rows) for rows in _attempts(start, new, algorithm, task.wanted))
-        return algorithm, next((one for one in others if _is_feasible(algorithm, one)), last)
-
-    return replace(found, again=again)
-
-
-def _is_feasible(algorithm: Algorithm, task: Task) -> bool:
-    try:
-        algorithm.checked(task)
-    except InfeasibleError:
-        return False
-    return True
+def _as_first(start: ReleaseStart, new: Encoded, algorithm: Algorithm, task: Task) -> Task:
+    """The task of the rows, of all that are `new`, by which the first release is made."""
+    *others, last = (replace(task, encoded=rows) for rows in _attempts(start, new, algorithm, task.wanted))
+    return next((one for one in others if meets(algorithm, one)), last)
 
 
 def _longest_waiting(start: ReleaseStart, new: Encoded, requirements: Sequence[Requirement]) -> Encoded | None:

@@ -113,12 +113,6 @@ class WhatIf:
             found |= {place: failed[one] for place, one in asked.items() if one in failed}
         return list(found.items())
 
-    def attempt(self, change: Change) -> tuple[Algorithm, Task]:
-        """The algorithm that the policy so changed takes, and its task; raises PolicyError or InfeasibleError."""
-        policy = changed(self.policy, change.keys)
-        refuse(problems_of(policy))
-        return self.again(policy)
-
     def rows_left_out(self, change: Change) -> int | None:
         """The rows that a run leaves out under the policy so changed.
 
@@ -127,7 +121,9 @@ class WhatIf:
         engine = self.task.engine
         with engine.scope():
             try:
-                algorithm, task = self.attempt(change)
+                policy = changed(self.policy, change.keys)
+                refuse(problems_of(policy))
+                algorithm, task = self.again(policy)
                 if _met_by_any_row(task) > _met_by_any_row(self.task):
                     return None
                 algorithm.refuse_unfit(task)
@@ -150,8 +146,10 @@ def _met_by_any_row(task: Task) -> int:
     return [requirement.unique_class_size() for requirement in task.requirements].count(1)
 
 
-def other_policies(ready: PreparedRun, show_values: bool) -> WhatIf:
-    """What becomes of a run of one table, or of the first release of a series, by other policies."""
+def other_policies(
+    ready: PreparedRun, show_values: bool, of_rows: Callable[[Algorithm, Task], Task] = lambda _, task: task
+) -> WhatIf:
+    """What becomes of a run of one table by other policies; `of_rows` may take some rows of a task alone."""
     task, resolved = ready.task, ready.resolved
 
     def again(policy: Policy) -> tuple[Algorithm, Task]:
@@ -159,7 +157,7 @@ def other_policies(ready: PreparedRun, show_values: bool) -> WhatIf:
         found, _ = task_of(task.engine, Listener(), own, algorithm, ready.read, ready.secret)
         found = replace(found, people=task.people)
         refuse_unknown(own.suppressed, found.requirements)
-        return algorithm.chosen(found)[0], found
+        return algorithm.chosen(found)[0], of_rows(algorithm, found)
 
     return WhatIf(resolved.policy, task, again, show_values)
 

@@ -6,7 +6,7 @@ quasi-identifiers of all tables.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -20,7 +20,6 @@ from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, PolicyError, Problem, refuse
 from ldiv_db.database.names import Identifier, Relation
-from ldiv_db.database.queries import Where
 from ldiv_db.display import Shown
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems
@@ -194,7 +193,7 @@ class People:
             found, algorithm, _ = self._search(other, tables, wanted, quiet).found(self._shapes)
             return algorithm, found
 
-        return task and WhatIf(policy, task, again, self.opened.context.show_values)
+        return None if task is None else WhatIf(policy, task, again, self.opened.context.show_values)
 
     def _under(self, policy: Policy) -> list[MemberTable]:
         """The tables held against another policy; raises PolicyError."""
@@ -226,15 +225,20 @@ class People:
         heard = (listener.on_progress, listener.on_search)
         stack = replace(self.stack, encoded=asking_each(self.stack.encoded, policy.require))
         given = (self.opened.engine, stack.encoded, every, policy.seed, *heard, wanted)
-        left_out = {"suppression": policy.left_out_at_most}
-        return LevelSearch(Task(*given, forms=forms, stage=listener.on_stage, **left_out), tables[0].algorithm, stack)
+        task = Task(*given, forms=forms, suppression=policy.left_out_at_most, stage=listener.on_stage)
+        return LevelSearch(task, tables[0].algorithm, stack)
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class PreparedTables(Shown, Foreseen):
     """Several tables whose policy their people can meet: what runs next, with all tables encoded."""
 
-    whose: People
+    opened: OpenedTables
+    tables: Sequence[MemberTable]
+    stack: Stack
+    by_others: Callable[[], WhatIf | None]
+    #: By what numbers of people and rows are drawn.
+    secret: str
     task: Task
     algorithm: Algorithm
     watch: Watch
@@ -242,18 +246,6 @@ class PreparedTables(Shown, Foreseen):
     public: Mapping[str, Relation | FileRelation]
     #: How many rows each table has, and how many of them are to be published.
     rows: Mapping[str, tuple[int, int]]
-
-    @property
-    def opened(self) -> OpenedTables:
-        return self.whose.opened
-
-    @property
-    def tables(self) -> Sequence[MemberTable]:
-        return self.whose.tables
-
-    @property
-    def stack(self) -> Stack:
-        return self.whose.stack
 
     @property
     def units(self) -> Units:
@@ -282,11 +274,6 @@ class PreparedTables(Shown, Foreseen):
             "needs": self.estimate.as_dict(),
             "notes": self.notes,
         }
-
-    def rows_of(self, member: Member) -> Relation:
-        """(row_id, own_id, turn) of the rows of a member that are published."""
-        where = [Where("member", member.number)]
-        return self.task.engine.select("own", self.units.members, "row_id", "own_id", "turn", where=where)
 
 
 def attributes_of(tables: Sequence[MemberTable]) -> dict[str, Attribute]:

@@ -15,6 +15,7 @@ from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase, refuse, rows_phrase
 from ldiv_db.database.names import Identifier
+from ldiv_db.database.queries import Where
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.schema import PERSON
@@ -93,7 +94,11 @@ def prepare_tables(engine: Engine, context: Context, policy: Policy, publishes: 
     ]
     folder = destination_of_tables(engine, policy.targets, context.folder).folder
     return PreparedTables(
-        whose=whose,
+        opened=opened,
+        tables=tables,
+        stack=stack,
+        by_others=whose.by_others,
+        secret=secret,
         task=task,
         algorithm=algorithm,
         feasibility=feasible,
@@ -170,7 +175,7 @@ def work_out_tables(ready: PreparedTables, workers: int | None) -> tuple[Plan, l
     numbered = with_numbers(
         task.engine,
         [(o.encoded, _links(o, m, shown)) for o, m in zip(planned, members, strict=True)],
-        ready.whose.secret,
+        ready.secret,
     )
     return plan, sizes, [replace(one, encoded=encoded) for one, encoded in zip(planned, numbered, strict=True)]
 
@@ -189,7 +194,8 @@ def _links(one: Planned, member: Member, shown: Mapping[tuple[str, str], str]) -
 def _planned(ready: PreparedTables, one: MemberTable, member: Member, plan: Plan) -> Planned:
     """The rows of a table that are published, without the columns that only say whose they are."""
     engine, released, encoded = ready.task.engine, one.resolved.released, member.encoded
-    own = ready.rows_of(member)
+    where = [Where("member", member.number)]
+    own = engine.select("own", ready.units.members, "row_id", "own_id", "turn", where=where)
     assigned = engine.join(
         "assigned", plan.assigned, own, "row_id", left_columns=["class_id"], right_columns=[("own_id", "row_id")]
     )
@@ -220,7 +226,7 @@ def publish_tables(engine: Engine, context: Context, policy: Policy, begun: floa
 def draft_tables(ready: PreparedTables, context: Context, begun: float) -> TablesDraft:
     """The draft of all tables."""
     ready.estimate.require_room()
-    with remedied(ready.whose.by_others, is_running=True):
+    with remedied(ready.by_others, is_running=True):
         plan, sizes, planned = work_out_tables(ready, context.workers)
     context.listener.on_stage(MEASURING)
     engine, opened = ready.task.engine, ready.opened

@@ -71,6 +71,15 @@ def planned_levels(task: Task, solved: Sequence[tuple[Level, Plan]]) -> Plan:
     )
 
 
+def meets(algorithm: Algorithm, task: Task) -> bool:
+    """Whether the counts allow the task, as far as that is up to them."""
+    try:
+        algorithm.checked(task)
+    except InfeasibleError:
+        return False
+    return True
+
+
 def unmet(task: Task, algorithm: Algorithm, each: Iterable[tuple[Encoded, Relation]]) -> set[int]:
     """The levels whose people do not meet the policy as one class; all are asked at once.
 

@@ -92,6 +92,23 @@ def test_an_output_without_room_is_no_success(bed: Any) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.parametrize("words", [("run", "-q"), ("run", "--json"), ("plan",)])
+def test_where_nothing_can_be_said_either_the_exit_code_still_tells_the_truth(bed: Any, words: tuple[str, ...]) -> None:
+    """1 would say that the data cannot meet the policy, whose release is there."""
+    line = [sys.executable, "-m", "ldiv_db", *words, str(bed.database), str(bed.policy)]
+    with open("/dev/full", "w") as full:
+        assert subprocess.run(line, stdout=full, stderr=full, check=False).returncode == 3
+        assert subprocess.run([*line[:3], "--version"], stdout=full, stderr=full, check=False).returncode == 3
+    names = bed.sql("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'published'")
+    assert bool(names) is (words[0] == "run")
+
+
+def test_a_note_that_finds_no_room_ends_no_run(bed: Any) -> None:
+    line = [sys.executable, "-m", "ldiv_db", "--log", "json", "run", str(bed.database), str(bed.policy)]
+    with open("/dev/full", "w") as full:
+        assert subprocess.run(line, stdout=subprocess.PIPE, stderr=full, check=False).returncode == 0
+
+
 def test_a_text_deep_within_a_csv_file_makes_its_column_one_of_texts(bed: Any) -> None:
     rows = "".join(f"P{i},{20 + i % 9},Italy,{'Flu' if i % 2 else 'Cold'},A\n" for i in range(40_000))
     bed.write("late.csv", f"name,age,country,disease,ward\n{rows}P,not a number,Italy,Flu,A\n")

@@ -106,6 +106,19 @@ def test_a_file(small: Any, name: str) -> None:
     assert small.call("check", ":memory:", path, *words).code == 0
 
 
+@pytest.mark.parametrize("name", ["theirs.parquet", "theirs.csv", "theirs.csv.gz"])
+def test_a_data_file_is_a_database_that_has_it_under_its_name(small: Any, name: str) -> None:
+    path = small.folder / name
+    small.sql(f"COPY w TO '{path}'")
+    words = ("--qi", "a,c", "--sensitive", "s", "--require", "distinct:2", "--json")
+    found, there = small.call("check", path, "theirs", *words), check(small, "w", *words)
+    assert (found.code, found.json["holds"]) == (0, True) and found.json["audits"] == there.json["audits"]
+    assert "no table or view w" in small.fails(2, "check", path, "w", *words[:-1])
+    assert "no database file" in small.fails(3, "check", small.folder / "none.csv", "none", *words[:-1])
+    profiled = small.call("profile", path, "theirs", "--json", "-q").json
+    assert profiled["rows"] == len(small.sql("FROM w"))
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

@@ -51,6 +51,15 @@ def test_help_and_version_import_nothing_that_takes_long(words: tuple[str, ...])
     assert imported(call_main(*words)) == set()
 
 
+def test_every_command_takes_quiet() -> None:
+    def lacking(command: Any) -> list[str]:
+        each = getattr(command, "commands", {}).values()
+        own = [] if each or any("--quiet" in one.opts for one in command.params) else [command.name]
+        return own + [name for one in each for name in lacking(one)]
+
+    assert [name for command in COMMANDS for name in lacking(command_of(command))] == []
+
+
 def test_a_command_is_imported_when_it_is_called() -> None:
     assert "duckdb" in imported(call_main("run", "--help"))
 

@@ -97,6 +97,13 @@ def test_changes_between_two_questions_are_not_told(released: Any) -> None:
     assert asked(released, tools=["plan"])["plan"]["rows_in"] == len(PATIENTS) + 3
 
 
+@pytest.mark.parametrize("changes", [{}, {"target": {"file": "out.parquet"}}])
+def test_a_release_that_is_there_does_not_stand_in_the_way_of_its_plan(bed: Any, changes: dict[str, Any]) -> None:
+    bed.write_policy(**changes)
+    assert bed.run("--json").code == 0
+    assert asked(bed, tools=["plan"])["plan"]["rows_in"] == len(PATIENTS)
+
+
 def test_before_a_release_there_is_what_the_source_tells(bed: Any) -> None:
     found = asked(bed)
     assert found["profile"]["uniqueness"]["rows"] == found["plan"]["rows_in"] == len(PATIENTS)

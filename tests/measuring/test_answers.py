@@ -175,6 +175,30 @@ def test_a_run_answers_what_its_policy_names_and_refuses_it_before_it_works(con,
             call(con, wrong, folder=folder)
 
 
+def test_a_query_that_fails_on_values_is_refused_by_the_plan_and_one_that_fails_on_labels_ends_no_run(con, folder):
+    """No code is a number; each age is one, but not each middle of a range of ages is a whole one."""
+    con.execute(
+        "CREATE TABLE people AS SELECT 'x' || (i % 2) AS code, i % 7 AS age, 'v' || i % 4 AS s FROM range(56) t(i)"
+    )
+    asked = {"source": "people", "target": "out", "sensitive": ["s"], "require": [{"k": 8}], "algorithm": "mondrian"}
+    asked |= {"quasi_identifiers": {"age": {"numeric": True}, "code": {"taxonomy": {"prefix": [2]}}}}
+    for call in (ldiv_db.plan, ldiv_db.run):
+        with pytest.raises(PolicyError, match=r"preserve.0: fails on some values .TRY_CAST"):
+            call(con, asked | {"preserve": ["SELECT sum(code::INT) FROM source"]}, folder=folder)
+    middles = "SELECT sum(CAST(if(age = floor(age), '1', 'x') AS INT)) FROM source"
+    ldiv_db.plan(con, asked | {"preserve": [middles]}, folder=folder)
+    result = ldiv_db.run(con, asked | {"preserve": [middles], "require": [{"k": 12}]}, folder=folder)
+    assert result.answers == () and any("fails on values of the release" in note for note in result.notes)
+
+
+def test_figures_that_are_not_finite_are_none(con, folder):
+    con.execute("CREATE TABLE people AS SELECT i % 7 AS age, 'v' || i % 4 AS s FROM range(56) t(i)")
+    asked = {"source": "people", "target": "out", "sensitive": ["s"], "require": [{"k": 8}], "algorithm": "mondrian"}
+    asked |= {"quasi_identifiers": {"age": {"numeric": True}}, "preserve": ["SELECT sum(1 / (age - age)) FROM source"]}
+    answer = ldiv_db.run(con, asked, folder=folder).answers[0].as_dict()
+    assert {answer[key] for key in ("error", "worst", "before", "after")} == {None}
+
+
 def test_spellings_that_are_published_as_one_are_one_group(con, folder):
     """Texts that `same` takes for one are compared as they are published."""
     con.execute(

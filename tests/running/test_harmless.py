@@ -155,8 +155,43 @@ def test_algorithms_that_treat_values_alike_say_so(con: Any, algorithm: str) -> 
         ldiv_db.plan(con, policy([{"frequency": 2}], algorithm))
 
 
-@pytest.mark.parametrize("name", ["anatomy", "decomposition", "decomposition_plus", "bsgi"])
-def test_releases_over_time_have_no_harmless_values(con: Any, name: str) -> None:
+@pytest.mark.parametrize("algorithm", ["topdown", "auto"])
+def test_a_series_has_harmless_values_that_may_fill_a_class(con: Any, algorithm: str) -> None:
+    """Of 60 stays 45 are healthy, the others are at most half of each class, every night."""
+    con.execute("CREATE TABLE stays AS SELECT i AS stay, i % 5 AS ward, if(i % 4 > 0, 'well', 'x' || i % 3) AS dx"
+                " FROM range(60) t(i)")  # fmt: skip
+    asked = {"source": "stays", "key": "stay", "quasi_identifiers": {"ward": {"numeric": True}}, "target": "out"}
+    asked |= {"sensitive": {"dx": {"harmless": ["well"]}}, "require": [{"frequency": 2}], "algorithm": algorithm}
+    for night in (1, 2):
+        found = ldiv_db.run(con, asked | {"over_time": "independent"})
+        assert found.figures["release"] == night and found.inference.holds
+        assert all(audit.holds for audit in found.audits)
+        counts = con.execute("SELECT ward, dx, count(*) FROM out GROUP BY ALL").fetchall()
+        sizes = {ward: sum(rows for other, _, rows in counts if other == ward) for ward, _, _ in counts}
+        assert all(2 * rows <= sizes[ward] for ward, value, rows in counts if value != "well")
+        con.execute("INSERT INTO stays SELECT i, i % 5, if(i % 4 > 0, 'well', 'x' || i % 3) FROM range(60, 90) t(i)")
+
+
+def test_bsgi_says_why_a_series_of_its_own_has_none(con: Any) -> None:
+    con.execute("CREATE TABLE stays AS SELECT i AS stay, i % 5 AS ward, 'x' || i % 4 AS dx FROM range(60) t(i)")
+    asked = {"source": "stays", "key": "stay", "quasi_identifiers": {"ward": {"numeric": True}}, "target": "out"}
+    asked |= {"sensitive": {"dx": {"harmless": ["x1"]}}, "require": [{"frequency": 2}], "over_time": "independent"}
+    with pytest.raises(PolicyError, match=r"bsgi protects every value alike.*algorithm: auto, topdown"):
+        ldiv_db.run(con, asked | {"algorithm": "bsgi"})
+    assert ldiv_db.run(con, asked | {"algorithm": "topdown"}).figures["rows_published"] == 60
+
+
+def test_a_series_may_give_a_frequent_value_a_threshold_of_its_own(con: Any) -> None:
+    con.execute("CREATE TABLE stays AS SELECT i AS stay, i % 5 AS ward, if(i % 2 = 0, 'a', 'x' || i % 10) AS dx"
+                " FROM range(60) t(i)")  # fmt: skip
+    asked = {"source": "stays", "key": "stay", "quasi_identifiers": {"ward": {"numeric": True}}, "target": "out"}
+    asked |= {"sensitive": ["dx"], "over_time": "independent", "algorithm": "topdown"}
+    found = ldiv_db.run(con, asked | {"require": [{"threshold": {"default": 0.3, "values": {"a": 0.5}}}]})
+    assert found.figures["l"] == {"dx": 2} and found.inference.holds
+
+
+@pytest.mark.parametrize("name", ["anatomy", "decomposition", "decomposition_plus"])
+def test_decompositions_have_no_harmless_values(con: Any, name: str) -> None:
     asked = policy([], name, target={"prefix": "out"}, key="note", keep=[])
     with pytest.raises(PolicyError, match=f"sensitive.job.harmless: {name} treats all values alike"):
         ldiv_db.run(con, asked)

@@ -149,6 +149,21 @@ def test_a_stage_that_is_left_out_is_waited_for_no_more():
     assert pace.left == pytest.approx(10)
 
 
+def test_what_is_done_never_becomes_less_and_an_overdue_stage_is_said_to_be_late():
+    clock = Clock()
+    pace = pace_of(100, 20, clock=clock)
+    clock.now = 95
+    pace.count(95, 100)
+    assert "about 65 % done" in str(pace)
+    pace.expect([Stage("0", seconds=100.0), Stage("1", seconds=400.0)])
+    assert pace.left > 300 and "about 65 % done" in str(pace)
+    pace = pace_of(20, clock=clock)
+    clock.now += 18
+    assert str(pace).endswith("a few seconds left")
+    clock.now += 20
+    assert str(pace) == "about 80 % done in 38 s, longer than expected"
+
+
 def test_without_an_expectation_counted_work_alone_tells():
     clock = Clock()
     pace = Pace("trying worlds", clock)

@@ -78,3 +78,61 @@ def test_every_remedy_is_accepted_and_leaves_out_as_many_rows_as_announced(tmp_p
                 ldiv_db.run(con, written | remedy.change, tmp_path)
         con.close()
     assert refused > 8 * TIMES and all(count >= TIMES for count in kinds.values()), (refused, kinds)
+
+
+STAYS = (
+    "CREATE TABLE stays AS SELECT i AS stay, i // {each} AS who, i % {each} AS day, i % 5 AS ward, {dx} AS dx"
+    " FROM range(60) t(i)"
+)
+WARD = {"source": "stays", "quasi_identifiers": {"ward": {"numeric": True}}, "sensitive": ["dx"], "target": "out"}
+ALIGNED = {"individual": {"column": "who", "rows": "aligned", "order": "day"}, "identifiers": ["stay"]}
+SERIES = {"key": "stay", "identifiers": ["who", "day"], "over_time": "independent"}
+MEMBER = {"identifiers": ["stay"], "person": "who", "order": "day"}
+SEVERAL = {"individual": "who", "tables": {"stays": WARD | MEMBER}}
+ROADS = {"series": WARD | SERIES, "aligned": WARD | ALIGNED, "tables": SEVERAL}
+
+
+@pytest.mark.parametrize("call", [ldiv_db.run, ldiv_db.plan])
+@pytest.mark.parametrize("require", [{"distinct": 9}, {"frequency": 3}])
+@pytest.mark.parametrize("road", ROADS)
+def test_series_aligned_rows_and_several_tables_name_what_a_run_accepts(road, require, call):
+    """Of 60 stays 24 have `a`: a third is too little for it, and nine different values are one more than there are."""
+    dx = "if(i % 5 < 2, 'a', 'x' || i % 7)"
+    asked = ROADS[road] | {"require": [require], "algorithm": "topdown", "seed": 1}
+
+    def made():
+        con = duckdb.connect(config={"threads": 1})
+        con.execute(STAYS.format(each=1 if road == "series" else 2, dx=dx))
+        return con
+
+    with pytest.raises(InfeasibleError) as refused:
+        call(made(), asked, show_values=True)
+    changes = [remedy.change for remedy in refused.value.remedies]
+    assert {"require"} & set().union(*changes), refused.value
+    for remedy in refused.value.remedies:
+        found = ldiv_db.run(made(), asked | remedy.change)
+        left_out = found.loss.rows_suppressed if road != "series" else 60 - found.figures["rows_published"]
+        assert left_out == remedy.rows, remedy
+
+
+def test_an_algorithm_of_one_value_a_person_is_refused_before_the_audit_refuses_its_classes():
+    """Of these people most have one stay, and twenty three with several values, which BSGI would take for one."""
+    con = duckdb.connect(config={"threads": 1})
+    con.execute("CREATE TABLE stays AS SELECT i AS stay, if(i < 40, i, 40 + i % 20) AS who, i AS day, i % 5 AS ward,"
+                " 'x' || i % 7 AS dx FROM range(100) t(i)")  # fmt: skip
+    asked = SEVERAL | {"require": [{"frequency": 2}, {"k": 3}], "algorithm": {"name": "bsgi", "residue": "suppress"}}
+    with pytest.raises(PolicyError, match="bsgi takes one sensitive value a person") as refused:
+        ldiv_db.plan(con, asked)
+    assert [remedy.change for remedy in refused.value.remedies] == [{"algorithm": "auto"}]
+
+
+def test_rows_that_people_have_more_than_others_count_before_work_starts():
+    """Of 60 people 59 have one stay and one has eleven, of which ten are left out: 14 % of all rows."""
+    con = duckdb.connect(config={"threads": 1})
+    con.execute("CREATE TABLE stays AS SELECT i AS stay, least(i, 59) AS who, i AS day, i % 5 AS ward,"
+                " 'x' || i % 7 AS dx FROM range(70) t(i)")  # fmt: skip
+    asked = SEVERAL | {"require": [{"frequency": 2}], "suppression": 0.1}
+    with pytest.raises(InfeasibleError, match=r"10 of 70 rows .14.29 %. would be left out") as refused:
+        ldiv_db.plan(con, asked)
+    for remedy in refused.value.remedies:
+        assert ldiv_db.run(con, asked | remedy.change).loss.rows_suppressed == remedy.rows
