@@ -1,12 +1,16 @@
-"""What tells databases apart, a row a dialect: its drivers, how it lists and replaces tables, what it takes back.
+"""What tells databases apart, a block of `traits_there.toml` each: drivers, how tables are listed, replaced and so on.
 
-The same rows say on what our statements were executed, and what ends the history of a table: runs and pages repeat it.
+The same blocks say on what our statements were executed, and what ends the history of a table; runs and pages repeat
+it.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from ldiv_db.database.errors import DatabaseError, refused
 
@@ -130,269 +134,16 @@ def told_of_loss(
     return f"{named} of {table} are not kept, as {why}" if lost else ""
 
 
-#: Truth, whole numbers, texts, days, times and UUIDs; enums, and decimals with a scale. A collation may ignore case.
-_EXACT = (
-    "SELECT a.attname FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid"
-    " LEFT JOIN pg_catalog.pg_collation c ON c.oid = a.attcollation WHERE a.attrelid = {table}::regclass"
-    " AND COALESCE(c.collisdeterministic, true) AND (t.typtype = 'e' OR (a.atttypid = 1700 AND a.atttypmod > 0)"
-    " OR a.atttypid IN (16, 20, 21, 23, 25, 1042, 1043, 1082, 1083, 1114, 1184, 2950))"
-)
-#: The same; the types of no query or view tell a collation, and so those of no table where some has one.
-_EXACT_IN_DUCKDB = (
-    "SELECT name FROM pragma_table_info({table}) WHERE current_setting('default_collation') = '' AND NOT EXISTS"
-    " (SELECT 1 FROM duckdb_tables() WHERE contains(upper(sql), ' COLLATE ')) AND regexp_full_match(type,"
-    " 'BOOLEAN|VARCHAR|DATE|UUID|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|(DECIMAL|ENUM|TIMESTAMP).*')"
-)
-#: A table by its number, columns and defaults, where it has rows of its own alone, each with the transaction that wrote
-#: it; and the oldest transaction that may not have ended. Rows that are as many, of older ones alone, are the same.
-_STAMP = (
-    "SELECT c.oid || (SELECT string_agg(CAST(a AS text), ' ' ORDER BY a.attnum) FROM pg_catalog.pg_attribute a"
-    " WHERE a.attrelid = c.oid) || COALESCE((SELECT string_agg(CAST(d AS text), ' ' ORDER BY d.adnum)"
-    " FROM pg_catalog.pg_attrdef d WHERE d.adrelid = c.oid), ''),"
-    " CAST(txid_snapshot_xmin(txid_current_snapshot()) % 4294967296 AS text)"
-    " FROM pg_catalog.pg_class c WHERE c.oid = {table}::regclass AND c.relam = 2 AND NOT c.relhassubclass"
-)
-#: What is lost with a table of PostgreSQL's. A row policy that lets nobody see a row is one that is not there.
-_BESIDE = (
-    "SELECT x.what FROM pg_catalog.pg_class c, LATERAL (VALUES"
-    " ('the grants', c.relacl IS NOT NULL OR EXISTS (SELECT FROM pg_catalog.pg_attribute a"
-    " WHERE a.attrelid = c.oid AND a.attacl IS NOT NULL)),"
-    " ('the comments', EXISTS (SELECT FROM pg_catalog.pg_description d"
-    " WHERE d.objoid = c.oid AND d.classoid = 'pg_catalog.pg_class'::regclass)),"
-    " ('the row policies', c.relrowsecurity OR EXISTS (SELECT FROM pg_catalog.pg_policy p WHERE p.polrelid = c.oid)),"
-    " ('the indexes', EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid)),"
-    " ('the constraints', EXISTS (SELECT FROM pg_catalog.pg_constraint o WHERE o.conrelid = c.oid)"
-    " OR EXISTS (SELECT FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND a.attnotnull)),"
-    " ('the defaults', EXISTS (SELECT FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0"
-    " AND NOT a.attisdropped AND (a.atthasdef OR a.attidentity <> ''))),"
-    " ('the triggers', EXISTS (SELECT FROM pg_catalog.pg_trigger t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal)),"
-    " ('the rules', EXISTS (SELECT FROM pg_catalog.pg_rewrite w WHERE w.ev_class = c.oid)),"
-    " ('the publications', EXISTS (SELECT FROM pg_catalog.pg_publication_rel p WHERE p.prrelid = c.oid)),"
-    " ('the replica identity', c.relreplident <> 'd'),"
-    " ('the extended statistics', EXISTS (SELECT FROM pg_catalog.pg_statistic_ext e WHERE e.stxrelid = c.oid)),"
-    " ('the storage parameters', c.reloptions IS NOT NULL OR c.relpersistence <> 'p' OR EXISTS (SELECT FROM"
-    " pg_catalog.pg_class o WHERE o.oid = c.reltoastrelid AND o.reloptions IS NOT NULL) OR EXISTS (SELECT FROM"
-    " pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid WHERE a.attrelid = c.oid"
-    " AND a.attnum > 0 AND (a.attoptions IS NOT NULL OR a.attstattarget >= 0 OR a.attstorage <> t.typstorage))),"
-    " ('the tablespace', c.reltablespace <> 0),"
-    " ('the security labels', EXISTS (SELECT FROM pg_catalog.pg_seclabel l"
-    " WHERE l.objoid = c.oid AND l.classoid = 'pg_catalog.pg_class'::regclass)),"
-    " ('the parents', EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhrelid = c.oid)),"
-    " ('the owner', pg_catalog.pg_get_userbyid(c.relowner) <> current_user)"
-    ") AS x (what, is_there) WHERE c.oid = {table}::regclass AND x.is_there"
-)
-#: What reads a table of PostgreSQL's, inherits from it or refers to it, but for what goes with it.
-_DEPENDENT = (
-    "SELECT DISTINCT CASE WHEN v.relkind IN ('v', 'm') THEN"
-    " pg_catalog.pg_describe_object('pg_catalog.pg_class'::regclass, v.oid, 0)"
-    " ELSE pg_catalog.pg_describe_object(d.classid, d.objid, d.objsubid) END AS what FROM pg_catalog.pg_class c"
-    " JOIN pg_catalog.pg_depend d ON d.deptype = 'n' AND (d.refclassid = 'pg_catalog.pg_class'::regclass"
-    " AND d.refobjid = c.oid OR d.refclassid = 'pg_catalog.pg_type'::regclass AND d.refobjid IN (SELECT t.oid"
-    " FROM pg_catalog.pg_type t WHERE t.typrelid = c.oid UNION SELECT t.typarray FROM pg_catalog.pg_type t"
-    " WHERE t.typrelid = c.oid)) LEFT JOIN pg_catalog.pg_rewrite w ON d.classid = 'pg_catalog.pg_rewrite'::regclass"
-    " AND w.oid = d.objid LEFT JOIN pg_catalog.pg_class v ON v.oid = w.ev_class WHERE c.oid = {table}::regclass"
-    " AND COALESCE(v.oid <> c.oid, true) AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend o WHERE o.classid = d.classid"
-    " AND o.objid = d.objid AND o.deptype IN ('a', 'i') AND o.refclassid = 'pg_catalog.pg_class'::regclass"
-    " AND o.refobjid = c.oid) ORDER BY what"
-)
-#: A reader who lost a right on one table has it again on the next of that name, if all new tables give it.
-_WITHDRAWN = (
-    "SELECT format('REVOKE %s ON %s FROM %s', p.privilege_type, {table}, CASE p.grantee WHEN 0 THEN 'PUBLIC'"
-    " ELSE quote_ident(pg_catalog.pg_get_userbyid(p.grantee)) END) AS sql FROM pg_catalog.pg_class c"
-    " JOIN pg_catalog.pg_default_acl a ON a.defaclobjtype = 'r' AND a.defaclnamespace IN (0, c.relnamespace),"
-    " LATERAL pg_catalog.aclexplode(a.defaclacl) p WHERE c.oid = {table}::regclass AND p.grantee <> a.defaclrole"
-    " AND pg_catalog.pg_get_userbyid(a.defaclrole) = current_user AND NOT EXISTS (SELECT"
-    " FROM pg_catalog.aclexplode(c.relacl) o WHERE o.grantee = p.grantee AND o.privilege_type = p.privilege_type)"
-)
-_UNCHANGED = "SELECT COUNT(*) = {rows} AND COALESCE(MIN(age(xmin)) > age('{asked}'::xid), true) FROM {name}"
-_EMPTIED = ("DELETE FROM {table}", "INSERT INTO {table} {rows}")
-_OVERWRITTEN = ("INSERT INTO {table} REPLACE WHERE TRUE {rows}",)
-_DELTA = "VACUUM {table} RETAIN 0 HOURS"
-_SYSTEM = "(SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = {here})"
-TRAITS = {
-    "bigquery": TraitsThere(
-        name="BigQuery",
-        tried="executed on an emulator alone (bqemulator 1.4), ",
-        version="",
-        history="ALTER SCHEMA … SET OPTIONS (max_time_travel_hours = 48), two days before",
-        modules=("google", "bqemulator"),
-        vendor="bigquery",
-        huge="BIGNUMERIC",
-        replaces=True,
-        overwrite=(
-            "MERGE {table} USING ({rows}) ON FALSE WHEN NOT MATCHED THEN INSERT ({columns}) VALUES ({columns})"
-            " WHEN NOT MATCHED BY SOURCE THEN DELETE",
-        ),
-        beside="SELECT 'any grants, descriptions, labels, policy tags, row policies, partitions and clusters'",
-        tables="SELECT table_name FROM {within}INFORMATION_SCHEMA.TABLES",
-        here="NULL",
-        no_schema="Not found: Dataset",
-    ),
-    # It has no transactions. Its driver writes 15 digits of a floating number. Its plain times begin in 1970, and have
-    # no fractions. Without the setting an outer join fills what is missing with 0 and ''.
-    "clickhouse": TraitsThere(
-        name="ClickHouse",
-        executed="chDB 4.4",
-        modules=("chdb", "clickhouse_connect", "clickhouse_driver"),
-        types={
-            "DATE": "Nullable(Date32)",
-            "TIMESTAMP": "Nullable(DateTime64(6, 'UTC'))",
-            "TIMESTAMPTZ": "Nullable(DateTime64(6, 'UTC'))",
-            "INT128": "Nullable(Int128)",
-        },
-        ending="SETTINGS join_use_nulls = 1",
-        replaces=True,
-        beside="SELECT 'the settings of the engine' FROM system.tables WHERE database = {here}"
-        " AND name = {name} AND engine_full <> 'MergeTree ORDER BY tuple() SETTINGS index_granularity = 8192'"
-        " UNION ALL SELECT 'the comments' FROM (SELECT comment FROM system.tables WHERE database = {here}"
-        " AND name = {name} UNION ALL SELECT comment FROM system.columns WHERE database = {here} AND table = {name})"
-        " HAVING max(comment) <> ''",
-        mark="%s",
-        here="currentDatabase()",
-        schema="CREATE DATABASE IF NOT EXISTS {}",
-        no_more_schema="DROP DATABASE IF EXISTS {}",
-        storage=" ENGINE = MergeTree ORDER BY tuple()",
-        update="ALTER TABLE {table} UPDATE {values} WHERE {where} SETTINGS mutations_sync = 1",
-        hashed="sum(cityHash64(toString(tuple({0}))))",
-        texts=("FLOAT", "DOUBLE"),
-    ),
-    # It binds at most 255 values a statement. REPLACE keeps the grants, filters and masks of a table; INSERT OVERWRITE
-    # would leave old rows in partitions that get no new ones, where a cluster is set to.
-    "databricks": TraitsThere(
-        name="Databricks",
-        history=_DELTA,
-        modules=("databricks",),
-        replaces=True,
-        beside="SELECT 'any comments, tags, table properties, partitions and clusters'",
-        written_down=1_000_000,
-    ),
-    "duckdb": TraitsThere(
-        by_bytes="C",
-        name="DuckDB",
-        executed="DuckDB 2.0",
-        vendor="duckdb",
-        huge="HUGEINT",
-        takes_back=True,
-        overwrite=_EMPTIED,
-        beside="SELECT 'any comments and indexes'",
-        holds_off=True,
-        repeats="list",
-        hashed="SUM(HASH({0}))",
-        exact=_EXACT_IN_DUCKDB,
-    ),
-    # Its information schema lists what the user has rights on alone. It judges a join by many columns by the best of
-    # them, so that it would sort all rows as texts; it would compile statements that run once; and counts of many
-    # combinations would not fit into the 4 MB that it has by default. Rows that a policy on a table hides from the user
-    # would be left out of a release, or stay beside the next one: with `row_security` off the server refuses instead.
-    "postgres": TraitsThere(
-        by_bytes="C",
-        name="PostgreSQL",
-        executed="PostgreSQL 15",
-        modules=("pg8000", "psycopg", "psycopg2"),
-        vendor="postgresql",
-        huge="NUMERIC",
-        hashes=True,
-        takes_back=True,
-        overwrite=_EMPTIED,
-        beside=_BESIDE,
-        dependent=_DEPENDENT,
-        withdrawn=_WITHDRAWN,
-        holds_off=True,
-        mark="%s",
-        settings=(
-            "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ",
-            "SET LOCAL row_security = off",
-            "SET LOCAL enable_mergejoin = off",
-            "SET LOCAL jit = off",
-        ),
-        lacking="SELECT 'SET LOCAL lock_timeout = ''10min''' WHERE current_setting('lock_timeout') = '0' UNION ALL"
-        " SELECT 'SET LOCAL application_name = ''{run}''' WHERE current_setting('application_name') = ''",
-        lock="LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE",
-        locked="SELECT set_config('work_mem', greatest(pg_size_bytes(current_setting('work_mem')), 2^27)::bigint / 1024"
-        " || 'kB', true)",
-        tables="SELECT relname FROM pg_catalog.pg_class WHERE relkind IN ('r', 'p', 'v', 'm', 'f')"
-        f" AND relnamespace = {_SYSTEM}",
-        here="current_schema()",
-        schemata="SELECT nspname FROM pg_catalog.pg_namespace",
-        analyze="ANALYZE {}",
-        repeats="rows",
-        hashed="SUM(CAST(HASHTEXTEXTENDED(CAST(ROW({0}) AS TEXT), 0) AS NUMERIC))",
-        stamp=_STAMP,
-        unchanged=_UNCHANGED,
-        exact=_EXACT,
-    ),
-    # Readers of a table that is locked wait as well.
-    "redshift": TraitsThere(
-        name="Redshift",
-        modules=("redshift_connector",),
-        hashes=True,
-        takes_back=True,
-        overwrite=_EMPTIED,
-        beside="SELECT 'any grants, comments, policies and keys'",
-        mark="%s",
-        lock="LOCK TABLE {}",
-    ),
-    "snowflake": TraitsThere(
-        name="Snowflake",
-        tried="executed on an emulator alone (fakesnow 0.12), ",
-        version="SELECT CURRENT_VERSION()",
-        history="ALTER SCHEMA … SET DATA_RETENTION_TIME_IN_DAYS = 0, before the run",
-        modules=("fakesnow", "snowflake"),
-        vendor="snowflake",
-        replaces=True,
-        overwrite=("INSERT OVERWRITE INTO {table} ({columns}) {rows}",),
-        beside="SELECT 'any grants, comments, tags, masks, row policies and clusters'",
-        mark="%s",
-        go_back="USE SCHEMA {}",
-        hashed="SUM(HASH({0}))",
-    ),
-    # A hash of columns passes over NULLs, and the text of a row does not tell where one ends.
-    "spark": TraitsThere(
-        name="Spark",
-        executed="Spark 4.3",
-        repeats="list",
-        hashed="SUM(CAST(XXHASH64({0}, CAST(STRUCT({0}) AS STRING)) AS DECIMAL(38, 0)))",
-    ),
-    # It has no wider whole numbers than 64 bits; it refuses a sum that overflows.
-    "sqlite": TraitsThere(
-        by_bytes="BINARY",
-        name="SQLite",
-        executed="SQLite 3.40",
-        version="SELECT sqlite_version()",
-        modules=("sqlite3",),
-        vendor="sqlite",
-        huge="NUMERIC",
-        takes_back=True,
-        overwrite=_EMPTIED,
-        beside="SELECT DISTINCT CASE type WHEN 'index' THEN 'the indexes' ELSE 'the triggers' END FROM sqlite_master"
-        " WHERE type IN ('index', 'trigger') AND lower(tbl_name) = lower({name}) AND sql IS NOT NULL",
-        holds_off=True,
-        begin="BEGIN IMMEDIATE",
-        stamp="SELECT data_version || ' ' || schema_version || ' ' || total_changes()"
-        " FROM pragma_data_version, pragma_schema_version",
-        tables="SELECT name FROM sqlite_master",
-        schema="",
-        analyze="ANALYZE {}",
-    ),
-    # By default a statement has at most a million characters.
-    "trino": TraitsThere(name="Trino", modules=("trino",), written_down=900_000),
-}
-#: The formats of tables in Spark that have a commit of their own, and with it a history.
-FORMATS = {
-    "delta": TraitsThere(
-        name="Delta",
-        tried="",
-        history=_DELTA,
-        overwrite=_OVERWRITTEN,
-        beside="SELECT 'any comments, partitions, clusters and table properties'",
-    ),
-    "iceberg": TraitsThere(
-        name="Iceberg",
-        executed="Iceberg 1.10",
-        overwrite=_OVERWRITTEN,
-        beside="SELECT 'any partitions and comments on columns'",
-        history="CALL CATALOG.system.expire_snapshots(table => '{table}', older_than => TIMESTAMP '…')",
-    ),
-}
+def _read(blocks: Mapping[str, Mapping[str, Any]]) -> dict[str, TraitsThere]:
+    """The traits by the names of their blocks."""
+    lists_as_tuples = {
+        name: {key: tuple(given) if isinstance(given, list) else given for key, given in block.items()}
+        for name, block in blocks.items()
+    }
+    return {name: TraitsThere(**block) for name, block in lists_as_tuples.items()}
+
+
+_BLOCKS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+TRAITS, FORMATS = _read(_BLOCKS["dialects"]), _read(_BLOCKS["formats"])
 #: All of them compare text as it is, so that `a` is not `A`.
 DIALECTS = tuple(TRAITS)
