@@ -7,60 +7,18 @@ sentence. Exceptions of the database's client are told by the names of their typ
 from __future__ import annotations
 
 import re
+import tomllib
+from pathlib import Path
 from typing import Any
 
 from ldiv_db.database.errors import CONVERT, NOT_UTF_8, ConflictError, ConstraintError, DatabaseError, refused
 from ldiv_db.database.templates import BUILT_IN, Statement
 
+#: What servers say, and our sentences.
+_WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 #: The sentences of conflicts: to try again may help.
-CONFLICT = "another session writes the same at the same time"
-MADE = "another session made a table or schema of that name at the same time"
-#: The server's sentences, and ours. A group stands for a name of a table or schema, which is no secret.
-_FORMS = (
-    (r"permission denied for (schema|table|database|view|sequence|function) (\S+)", "permission denied for {} {}"),
-    (r"affected by row-level security policy for table (\S+)",
-     "row level security of table {} hides rows from this user, which a release would lack, or leave where it replaces:"
-     " have its owner run this (without FORCE), or a role that may see all rows (ALTER ROLE … BYPASSRLS)"),
-    (r"must be owner of (\w+) (\S+)", "the user is not the owner of {} {}"),
-    (r"password authentication failed|no password supplied|role \".*\" does not exist|no pg_hba.conf entry"
-     r"|Access denied for user|Peer authentication failed", "the server refuses the user or the password"),
-    (r"database \".*\" does not exist|Unknown database", "the server has no database of that name"),
-    (r"definition of service .* not found|service file .* not found", "no service file defines the service"),
-    (r"could not translate host name|Unknown (?:MySQL )?server host", "the server's host name cannot be resolved"),
-    (r"(?<!SSL )Connection refused|Is the server running|No such file or directory|Can't connect to",
-     "no server answers"),
-    (r"timeout expired|Connection timed out|could not receive data", "the server does not answer in time"),
-    (r"(?:missing \"=\" after|invalid connection option|unterminated quoted string|invalid URI|invalid port)",
-     "the server's client cannot read the address"),
-    (r"lock timeout|database (?:table )?is locked|Lock wait timeout",
-     "another session holds a lock that this step needs, and did not let go in time"),
-    (r"no database was provided", "its address names no database, as in mysql:host=db database=clinic"),
-    (r"statement timeout|query execution was interrupted", "the server ended the statement: it took too long"),
-    (r"could not serialize access|deadlock detected|could not obtain lock|tuple concurrently updated"
-     r"|TransactionContext Error: .*[Cc]onflict"
-     r"|duplicate key value violates unique constraint \"pg_", CONFLICT),
-    (r"violates (unique|check|foreign key|exclusion) constraint (\"[^\"]+\")", "a {} constraint forbids it, {}"),
-    (r"null value in column (\"[^\"]+\")", "column {} takes no NULL"),
-    (r"(UNIQUE|CHECK|NOT NULL|FOREIGN KEY) constraint failed", "a {} constraint of the table forbids it"),
-    (r"could not (?:extend|write|create)\b.*\bfile|Disk full", "there is no room on the disk of the server"),
-    (r"No space left on device|[Dd]isk quota|database or disk is full", "there is no room on the local disk"),
-    (r"terminating connection|server closed the connection|connection to server was lost|SSL connection has been"
-     r"|[Cc]onnection (?:is closed|reset|not open)|no connection to the server|Lost connection|Broken pipe"
-     r"|the connection has been closed", "the server ended the connection"),
-    (r"database system is (?:starting up|shutting down|in recovery mode|not (?:yet )?accepting)",
-     "the server is starting or stopping"),
-    (r"too many (?:clients|connections)|remaining connection slots", "the server takes no more connections"),
-    (r"in a read-only transaction|attempt to write a readonly database|readonly database|read-only",
-     "the database is open read-only, and this step writes"),
-    (r"other objects depend on it", "other objects of the database depend on the table: drop these first"),
-    (r"(?:relation|table|schema) \"[^\"]*\" already exists",
-     MADE),
-    (r"(?:relation|schema) \"[^\"]*\" does not exist", "a table or schema that was there is gone"),
-    (r"file is not a database|file is encrypted|database disk image is malformed",
-     "the file is not a database of that kind"),
-    (r"unable to open database", "the file cannot be opened"),
-    (r"Mismatch Type Error", "a column holds a value of another type than it declares, give its type in a view"),
-)  # fmt: skip
+CONFLICT, MADE = _WORDS["conflict"], _WORDS["made"]
+_FORMS = [("|".join(one["said"]), one.get("means") or _WORDS[one["is"]]) for one in _WORDS["known"]]
 
 _CONDITION = re.compile(r"\[([A-Z0-9_.]+)\]\s*(.*)")
 #: The names of Java's exceptions, which stand before their messages.

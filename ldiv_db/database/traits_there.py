@@ -1,6 +1,6 @@
-"""What tells databases apart, a block of `traits_there.toml` each: drivers, how tables are listed, replaced and so on.
+"""What tells databases apart, a block of `traits_there.toml` each: drivers, and how tables are replaced.
 
-The same blocks say on what our statements were executed, and what ends the history of a table; runs and pages repeat
+The blocks say as well on what our statements were executed, and what ends the history of a table: runs and pages repeat
 it.
 """
 
