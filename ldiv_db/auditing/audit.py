@@ -19,7 +19,7 @@ from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.dbt_macros import NotReadError, count_failures
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import members_of, read_exactly
-from ldiv_db.database.errors import AuditError, PolicyError, Problem, count_phrase, rows_phrase
+from ldiv_db.database.errors import AuditError, count_phrase, refused, rows_phrase
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.display import Shown, fields_of
 from ldiv_db.recoding.encoded import Encoded
@@ -148,8 +148,7 @@ def audit_table(
     if subject.counts_once(sensitive):
         refuse_people(requirements, subject.suppressed, subject.pair is not None)
     if subject.pair and known:
-        what = "others_known: a pair does not show which other sensitive values a row has"
-        raise PolicyError([Problem("require", what)])
+        raise refused("require", "others_known: a pair does not show which other sensitive values a row has")
 
     def judged(counts: Counted, wanted: Sequence[Requirement]) -> dict[Requirement, Verdict]:
         refuse_unlisted(engine, sensitive, wanted, counts.classes.totals)

@@ -16,7 +16,7 @@ from ldiv_db.database.catalog import Column, columns_of, missing_columns
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Reading, read_as_one
-from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse
+from ldiv_db.database.errors import Problem, nearest, refuse, refused
 from ldiv_db.database.names import Relation
 from ldiv_db.database.requests import asked
 from ldiv_db.policy.document import Policy
@@ -125,11 +125,11 @@ def check_request(policy: Policy | None, **given: Any) -> CheckRequest:
         return replace(CheckRequest([], {}, []), **given)
     if of_one_table(policy).decomposes:
         what = f"publishes a pair of tables ({policy.algorithm.name})"
-        raise PolicyError([Problem("policy", what, "name them and their group, and leave the policy out")])
+        raise refused("policy", what, "name them and their group, and leave the policy out")
     open_columns = [name for name, qi in policy.quasi_identifiers.items() if qi.is_open and not qi.refuses_ranges]
     if policy.output.bounds and open_columns:
         what = f"publishes bounds, and only its release shows whether {open_columns[0]} has them"
-        raise PolicyError([Problem("policy", what, "`numeric: true` in the policy says so")])
+        raise refused("policy", what, "`numeric: true` in the policy says so")
     request = CheckRequest(
         policy.released.identifying,
         policy.sensitive,

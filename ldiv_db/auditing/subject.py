@@ -16,7 +16,7 @@ from ldiv_db.database.counted import RepeatedRows
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Reading, members_of, read_as_one, read_exactly
-from ldiv_db.database.errors import AuditError, PolicyError, Problem
+from ldiv_db.database.errors import AuditError, refused
 from ldiv_db.database.flow import Flow
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.steps import Steps
@@ -44,8 +44,7 @@ def pair_of(
     if table is None and group is None and count is None:
         return None
     if table is None or group is None:
-        what = "goes with --group: a pair is two tables joined by a column"
-        raise PolicyError([Problem("sensitive-table", what)])
+        raise refused("sensitive-table", "goes with --group: a pair is two tables joined by a column")
     return Pair(open_table(table, "sensitive-table"), group, count)
 
 

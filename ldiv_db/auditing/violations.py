@@ -9,7 +9,7 @@ from typing import Any
 from ldiv_db.auditing.subject import Counted
 from ldiv_db.database import catalog
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import refused
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements import Requirement
@@ -42,11 +42,9 @@ class Violations:
     def refuse_target(self) -> None:
         """Raise PolicyError if the table to be written is there already, or would lie in the catalog's own schema."""
         if self.into is not None and catalog.is_ours(self.engine, self.into):
-            raise PolicyError(
-                [Problem("into", f"schema {catalog.SCHEMA!r} is the catalog's own", "name another schema")]
-            )
+            raise refused("into", f"schema {catalog.SCHEMA!r} is the catalog's own", "name another schema")
         if self.into is not None and catalog.table_exists(self.engine, self.into):
-            raise PolicyError([Problem("into", f"{self.into} exists", "name another table")])
+            raise refused("into", f"{self.into} exists", "name another table")
 
     def see(self, sensitive: str, requirement: Requirement, found: Counted, measures: Relation) -> None:
         """Take in the violating classes of one requirement."""

@@ -13,7 +13,7 @@ from ldiv_db.commands.console import ProgressDisplay, show, split_columns
 from ldiv_db.commands.options import Database, DatabaseOptions, Json, OptionsOf, Quiet, grouped
 from ldiv_db.commands.table_options import AskedTable
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import refused
 from ldiv_db.policy.context import context_template
 from ldiv_db.reporting.release_facts import find_run
 from ldiv_db.reporting.report import read_report, refuse_ending
@@ -53,7 +53,7 @@ class ReportOutput:
         """The files that are to be written; raises PolicyError for those that cannot be."""
         if self.verify is not None:
             if self.out:
-                raise PolicyError([Problem("out", "does not go with --verify, which writes no report")])
+                raise refused("out", "does not go with --verify, which writes no report")
             return []
         files = self.out or ([] if json else [_OUT])
         for file in files:

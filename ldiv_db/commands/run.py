@@ -25,7 +25,7 @@ from ldiv_db.commands.options import (
 )
 from ldiv_db.database import interrupts
 from ldiv_db.database.counted import names_warehouse
-from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, PolicyError, Problem
+from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, refused
 from ldiv_db.database.templates import Statement
 from ldiv_db.policy.reading import load_file
 from ldiv_db.reporting.exploration_page import write_page
@@ -117,7 +117,7 @@ def plan_command(
     refuse_memory(database, wanted)
     statements: list[Statement] = []
     if sql and names_warehouse(database):
-        raise PolicyError([Problem("sql", "a plan in a warehouse is not rehearsed", "leave it out")])
+        raise refused("sql", "a plan in a warehouse is not rehearsed", "leave it out")
     with resources.open_planned(database, read_only=True) as (opened, catalog), ProgressDisplay(quiet) as shown:
         listener = replace(shown, on_statement=statements.append)
         ready = plan(opened, wanted, policy.parent, listener, catalog, show_values, rehearse=sql, bound=bound)
@@ -153,7 +153,7 @@ def explore_command(
     """
     wanted = load_file(policy)
     if out is not None and not out.parent.is_dir():
-        raise PolicyError([Problem("out", f"there is no folder {out.parent}", "make it, or name another")])
+        raise refused("out", f"there is no folder {out.parent}", "make it, or name another")
     threads = resources.threads or _threads(varied["workers"])
     with (
         replace(resources, threads=threads).open(database, read_only=True) as connection,

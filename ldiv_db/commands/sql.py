@@ -17,7 +17,7 @@ from ldiv_db.commands.table_options import Judged
 from ldiv_db.database.catalog import named_table
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import refused
 from ldiv_db.database.names import Relation
 from ldiv_db.policy.reading import of_one_table, read_policy
 from ldiv_db.publishing.ledger import RUN_TABLES
@@ -101,7 +101,7 @@ def _table(text: str, key: str) -> Relation | FileRelation:
 def _types(texts: Sequence[str]) -> dict[str, str]:
     pairs = [text.rpartition("=") for text in texts]
     if wrong := [text for text, (_, equals, _) in zip(texts, pairs, strict=True) if not equals]:
-        raise PolicyError([Problem("type", f"takes a column and its type, salary=INTEGER, not {wrong[0]!r}")])
+        raise refused("type", f"takes a column and its type, salary=INTEGER, not {wrong[0]!r}")
     return {name: kind for name, _, kind in pairs}
 
 
@@ -147,7 +147,7 @@ def contract_command(
     wanted = of_one_table(read_policy(policy))
     name = table or wanted.target.table
     if name is None:
-        raise PolicyError([Problem("target", "is no table", "give --table: the table that the rules are for")])
+        raise refused("target", "is no table", "give --table: the table that the rules are for")
     with open_for_command(":memory:") as connection:
         found = contract_of(Engine(connection), wanted, name, dialect, _types(types or []))
     text = yaml.safe_dump(found, sort_keys=False, allow_unicode=True, width=120)

@@ -11,7 +11,7 @@ import typer
 
 from ldiv_db.auditing.check import AuditRequest
 from ldiv_db.database.documents import POLICY_BYTES, parse_document, read_text
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import refused
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.reading import Policy, read_policy, read_requirements, read_sensitive
 from ldiv_db.requirements import RequirementSpec
@@ -98,8 +98,7 @@ class Judged(Attributes, AskedTable):
 
     def _requirements(self) -> list[RequirementSpec]:
         if not self.require and self.policy is None:
-            what = "say what must hold, e.g. distinct:3, or name a --policy"
-            raise PolicyError([Problem("require", "is missing", what)])
+            raise refused("require", "is missing", "say what must hold, e.g. distinct:3, or name a --policy")
         specs = read_requirements(self.require) if self.require else []
         return [replace(spec, others_known=spec.others_known or self.others_known) for spec in specs]
 
@@ -126,9 +125,9 @@ def _addressed(text: str, sensitive: Sequence[str], option: str) -> tuple[str, s
         if text.startswith(f"{name}="):
             return name, text[len(name) + 1 :]
     if not sensitive:
-        raise PolicyError([Problem(option, "is about a sensitive attribute", "name it")])
+        raise refused(option, "is about a sensitive attribute", "name it")
     if len(sensitive) > 1:
-        raise PolicyError([Problem(option, "say for which sensitive attribute", f"e.g. {sensitive[0]}=…")])
+        raise refused(option, "say for which sensitive attribute", f"e.g. {sensitive[0]}=…")
     return sensitive[0], text
 
 
@@ -136,7 +135,7 @@ def _yaml(text: str, option: str, texts: Sequence[Sequence[str]] = ()) -> Any:
     try:
         return parse_document(read_text(Path(text), POLICY_BYTES) if _is_path(text) else text, texts)
     except (OSError, ValueError) as error:
-        raise PolicyError([Problem(option, f"is neither YAML nor a file of YAML: it {error}")]) from error
+        raise refused(option, f"is neither YAML nor a file of YAML: it {error}") from error
 
 
 def _is_path(text: str) -> bool:

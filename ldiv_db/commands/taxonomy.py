@@ -18,7 +18,7 @@ from ldiv_db.database import migrate
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
-from ldiv_db.database.errors import PolicyError, Problem, count_phrase, refuse
+from ldiv_db.database.errors import count_phrase, refuse, refused
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.display import table_of
@@ -89,7 +89,7 @@ def build_command(
     """
     widths = _numbers(ranges)
     if smallest > largest:
-        raise PolicyError([Problem("from", f"{smallest:g} is above --to {largest:g}")])
+        raise refused("from", f"{smallest:g} is above --to {largest:g}")
     found = making.from_ranges(widths, _whole(origin), _whole(smallest), _whole(largest), not decimal)
     with catalog_engine(database, catalog) as engine:
         _store(engine, name, found, replace)
@@ -189,8 +189,7 @@ def _held(engine: Engine, name: str, source: Relation | FileRelation, column: st
     with read_exactly(engine, source) as read:
         found = making.from_values(engine, read, Identifier(column), levels, name) if levels else _named(engine, name)
         if found.by_range and not kinds[column.lower()].is_number:
-            what = f"the taxonomy is of numbers, {column} is {kinds[column.lower()].shown}"
-            raise PolicyError([Problem("column", what)])
+            raise refused("column", f"the taxonomy is of numbers, {column} is {kinds[column.lower()].shown}")
         return found, number_values(engine, found, read, Identifier(column), levels)
 
 
@@ -251,7 +250,7 @@ def _numbers(text: str) -> list[float]:
     try:
         return [_whole(float(part)) for part in text.split(",")]
     except (ValueError, OverflowError):
-        raise PolicyError([Problem("ranges", f"takes numbers with commas between, not {text!r}")]) from None
+        raise refused("ranges", f"takes numbers with commas between, not {text!r}") from None
 
 
 def _whole(number: float) -> float:
@@ -261,14 +260,14 @@ def _whole(number: float) -> float:
 def _read_edges(engine: Engine, table: str, child: str, parent: str) -> Taxonomy:
     relation = resolve_source(engine, table, Path(), "table")
     if isinstance(relation, FileRelation):
-        raise PolicyError([Problem("table", f"{table} is a file", "edges are read from a table")])
+        raise refused("table", f"{table} is a file", "edges are read from a table")
     refuse(catalogs.missing_columns(engine, relation, [("child", child), ("parent", parent)], "table"))
     return readers.read_edges(engine, relation, child, parent)
 
 
 def _store(engine: Engine, name: str, taxonomy: Taxonomy, replace: bool) -> None:
     if not name.strip():
-        raise PolicyError([Problem("name", "is empty")])
+        raise refused("name", "is empty")
     with engine.transaction():
         migrate.migrate(engine)
         taxonomies.store(engine, name, taxonomy, replace)

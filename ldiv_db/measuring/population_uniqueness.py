@@ -28,7 +28,7 @@ from itertools import pairwise
 from typing import Any
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import refused
 from ldiv_db.database.names import Relation
 
 PITMAN, ZAYATZ, SNB = "pitman", "zayatz", "snb"
@@ -102,10 +102,10 @@ def refuse_population(population: int | None, rows: int) -> None:
         return
     whole = isinstance(population, int) and not isinstance(population, bool)
     if not whole or not 1 <= population <= MOST_PEOPLE:
-        raise PolicyError([Problem("population-size", f"takes a whole number up to {MOST_PEOPLE:,}")])
+        raise refused("population-size", f"takes a whole number up to {MOST_PEOPLE:,}")
     if population < rows:
         what = f"{population:,} people are fewer than the table's {rows:,} rows, which are a sample of them"
-        raise PolicyError([Problem("population-size", what)])
+        raise refused("population-size", what)
 
 
 def estimate_uniqueness(engine: Engine, classes: Relation, rows: str, population: int) -> PopulationUniqueness | None:

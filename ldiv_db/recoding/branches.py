@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import Any
 
 from ldiv_db.database.catalog import INSTANT, without_members
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import PolicyError, refused
 from ldiv_db.database.names import DIALECT, Identifier, NamedAfter, SqlType, Value
 from ldiv_db.recoding.rules import GlobalRecoding, RecodedColumn, Rule
 
@@ -171,4 +171,4 @@ def _value(column: RecodedColumn, text: str, dialect: str) -> Any:
 
 def _untold(column: RecodedColumn, dialect: str) -> PolicyError:
     what = f"{column.name} is {column.type}, whose values {dialect} may write otherwise than the run's labels"
-    return PolicyError([Problem("--dialect", what, "generalise the column by ranges, or cast it in the source")])
+    return refused("--dialect", what, "generalise the column by ranges, or cast it in the source")

@@ -20,7 +20,7 @@ from ldiv_db.database.catalog import catalog_table, named_table
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.dialects import written
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import PolicyError, refused
 from ldiv_db.database.names import DIALECT, Relation, Value
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import render
@@ -79,7 +79,7 @@ def find_run(engine: Engine, start: str) -> Run:
         found = [Run(*row) for row in rows if row[0].startswith(start)]
     if len(found) != 1:
         what = f"{len(found):,} runs begin with {start!r}" if found else f"no run {start!r} in the ledger"
-        raise PolicyError([Problem("RUN", what, "its id is in the result of `ldiv run` and in ldiv.run")])
+        raise refused("RUN", what, "its id is in the result of `ldiv run` and in ldiv.run")
     return found[0]
 
 
@@ -105,7 +105,7 @@ def recoding_params(
     recoding = _fetch(engine, run)
     if any(HARMLESS in parameters for _, parameters in _met(engine, run)):
         what = "has harmless values, of which the ledger has only the number: no SELECT keeps what it promised"
-        raise PolicyError([Problem("RUN", what, "leave `harmless` out of the policy, and run it")])
+        raise refused("RUN", what, "leave `harmless` out of the policy, and run it")
     thresholds = _thresholds(engine, run, policy, recoding)
     weights, common = _weights(thresholds, _sensitive(recoding), dialect) if thresholds else (None, 1)
     rows, values = (_least(engine, run, bound) for bound in ("rows", "values"))
@@ -126,7 +126,7 @@ def _fetch(engine: Engine, run: Run) -> GlobalRecoding:
     """The recoding of the run; raises PolicyError, saying why, if it has none."""
     if not catalog.table_exists(engine, catalog_table(engine, "run_recoding")):
         pending = bool(migrate.pending(engine))
-        raise PolicyError([Problem("RUN", "was made before recodings were kept", "run it again" if pending else "")])
+        raise refused("RUN", "was made before recodings were kept", "run it again" if pending else "")
     recoding = fetch_recoding(engine, run.run_id)
     if recoding is None:
         what = (
@@ -136,7 +136,7 @@ def _fetch(engine: Engine, run: Run) -> GlobalRecoding:
             " intervals of numbers that are not whole or have open ends, or bounds in two columns, or the run was made"
             " before recodings were kept"
         )
-        raise PolicyError([Problem("RUN", what, "cuts, incognito and tds recode globally")])
+        raise refused("RUN", what, "cuts, incognito and tds recode globally")
     return recoding
 
 
@@ -144,10 +144,10 @@ def _source(engine: Engine, run: Run, recoding: GlobalRecoding, given: str | Non
     """The table of the rows; raises PolicyError for a file, and if none is given where the run had counts alone."""
     if given is None and any(column.role == WEIGHT for column in recoding.columns):
         what = f"the run was planned from counts, {run.source}"
-        raise PolicyError([Problem("--source", what, "name the table of the rows that were counted")])
+        raise refused("--source", what, "name the table of the rows that were counted")
     name = given or run.source
     if FileRelation.of(name) is not None and not name.startswith('"'):
-        raise PolicyError([Problem("--source", f"{Path(name).name} is a file", "say what the table is called")])
+        raise refused("--source", f"{Path(name).name} is a file", "say what the table is called")
     return named_table(name, "--source")
 
 
@@ -192,7 +192,7 @@ def _own(engine: Engine, run: Run, policy: Policy | None, recoding: GlobalRecodi
         return []
     if policy is None:
         what = "values have thresholds of their own, which are not in the ledger"
-        raise PolicyError([Problem("--policy", what, "name the file of the run's policy")])
+        raise refused("--policy", what, "name the file of the run's policy")
     column = _sensitive(recoding)
     wanted_specs = [spec for spec in policy.require if spec.name in dict(wanted)]
     specs = resolve_all(engine, wanted_specs, {column.name: Attribute(column.name, type=column.type)})[column.name]
@@ -200,7 +200,7 @@ def _own(engine: Engine, run: Run, policy: Policy | None, recoding: GlobalRecodi
     if any("base" in requirement.shown for requirement in specs):
         raise _from_base("--policy")
     if sorted(_sorted(one.shown) for one in found) != sorted(_sorted(parameters) for _, parameters in wanted):
-        raise PolicyError([Problem("--policy", "has other thresholds than the run")])
+        raise refused("--policy", "has other thresholds than the run")
     return found
 
 
@@ -211,7 +211,7 @@ def _sensitive(recoding: GlobalRecoding) -> RecodedColumn:
 
 def _from_base(key: str) -> PolicyError:
     what = "thresholds from a base follow from the rows that the run had, which are not in the ledger"
-    return PolicyError([Problem(key, what, "write the thresholds out in the policy, and run it")])
+    return refused(key, what, "write the thresholds out in the policy, and run it")
 
 
 def _sorted(parameters: Mapping[str, Any]) -> str:
@@ -225,7 +225,7 @@ def _weights(thresholds: Guarantee, column: RecodedColumn, dialect: str) -> tupl
     common = lcm(*(theta.denominator for theta in every))
     multiple = lcm(*(int(theta * common) for theta in every))
     if max(common, multiple) > _FINEST:
-        raise PolicyError([Problem("RUN", "has thresholds of so many digits that their products would overflow")])
+        raise refused("RUN", "has thresholds of so many digits that their products would overflow")
 
     def weight(theta: Fraction, value: Value = Value(None)) -> Weight:  # noqa: B008 - frozen
         number = int(theta * common)

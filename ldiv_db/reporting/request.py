@@ -18,7 +18,7 @@ import yaml
 from ldiv_db.attacking.matching import BUDGET
 from ldiv_db.attacking.question import MOST_TRIES, TRIES, read_threshold
 from ldiv_db.database.context import Listener
-from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse
+from ldiv_db.database.errors import Problem, nearest, refuse, refused
 from ldiv_db.database.requests import asked
 from ldiv_db.policy.context import GivenContext, ReleaseContext, ReleaseModel, read_context
 from ldiv_db.policy.parts import LARGEST_SEED
@@ -157,7 +157,7 @@ class ReportQuestion(ReportRequest):
         if self.policy is not None and self.policy.tables:
             refuse_of_one_table(self, *_OF_ONE)
         elif self.table is None:
-            raise PolicyError([Problem("table", "is required", "a policy of several tables alone names them itself")])
+            raise refused("table", "is required", "a policy of several tables alone names them itself")
 
     def _problems(self) -> Iterator[Problem]:
         yield from self._problems_of_columns()
@@ -235,7 +235,7 @@ def read_again(document: Mapping[str, Any]) -> Policy:
     """The policy of a report; raises PolicyError if it is none, or has no source, as in a public report."""
     if any("source" not in one for one in document.get("tables", {"": document}).values()):
         what = "is needed: a public report leaves out where the data is, and a frame has no name"
-        raise PolicyError([Problem("policy", what, "give --policy")])
+        raise refused("policy", what, "give --policy")
     return parse_policy(dict(document))
 
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import refused
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Figure, Relation, Value
 from ldiv_db.database.steps import Steps
@@ -138,7 +138,7 @@ class Classes:
         """The people of each class; raises PolicyError where they were not counted, for the requirement `label`."""
         if population not in self._people:
             what = f"{label} cannot be judged here: the people of {population} that each class covers are not counted"
-            raise PolicyError([Problem("require", what, COUNTED_BY)])
+            raise refused("require", what, COUNTED_BY)
         return self._people[population]
 
     def drop(self) -> None:

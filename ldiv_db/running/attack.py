@@ -23,7 +23,7 @@ from ldiv_db.auditing.kept import warn_of_source
 from ldiv_db.database.attach import named_databases, takes_database
 from ldiv_db.database.context import Listener, working_engine
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
+from ldiv_db.database.errors import InfeasibleError, PolicyError, refused
 from ldiv_db.database.frames import take_for_table
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.requests import asks
@@ -96,7 +96,7 @@ def _sampled(method: Method, seed: int, most: int) -> tuple[SampledWorlds, int, 
             made = None
         if made is None or not method.is_release(made):
             what = "no world, not even the source's own values, gives this release by this policy and its seed"
-            raise PolicyError([Problem("replay", what, "source, policy or seed differ from those of its run")])
+            raise refused("replay", what, "source, policy or seed differ from those of its run")
         classes = engine.count(engine.select("classes", made.assigned, made.class_id, distinct=True))
         return sample_worlds(method, made, most), engine.count(made.assigned), classes
 

@@ -21,7 +21,7 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Context, Listener
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
+from ldiv_db.database.errors import InfeasibleError, refused
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.document import Policy
@@ -183,7 +183,7 @@ def seed_of_release(subject: ReplaySubject) -> int:
         found = seed_of(engine, str(policy.target))
     if found is None:
         what = "is needed: neither the policy nor the ledger has the seed of this release"
-        raise PolicyError([Problem("replay_seed", what, "the result of its run has it")])
+        raise refused("replay_seed", what, "the result of its run has it")
     return found
 
 
@@ -194,8 +194,7 @@ def _one_table(subject: ReplaySubject, resolved: Resolved) -> tuple[list[Compare
     known = {column.name.lower() for column in columns_of(subject.engine, subject.table)}
     lacking = [name for name in names if name.lower() not in known]
     if lacking:
-        what = f"{subject.name} is not a release of this policy: it lacks the column {lacking[0]}"
-        raise PolicyError([Problem("policy", what)])
+        raise refused("policy", f"{subject.name} is not a release of this policy: it lacks the column {lacking[0]}")
     table, form = subject.table, subject.table.form if isinstance(subject.table, FileRelation) else None
     if isinstance(table, FileRelation) and form is not None:
         table = replace(table, form=form.as_text(as_exported=True))
@@ -310,7 +309,7 @@ def _method_of_series(subject: ReplaySubject, policy: Policy) -> Method:
     resolved = resolve(engine, policy, subject.folder, {"algorithm": judge_series_algorithm})
     if policy.target.file is not None:
         what = "a series in a file of its own cannot be replayed"
-        raise PolicyError([Problem("target.file", what, "copy its tables to the source's database, under the prefix")])
+        raise refused("target.file", what, "copy its tables to the source's database, under the prefix")
     target = series_target_of(engine, policy.target, resolved.algorithm, subject.folder)
     assert resolved.source.key is not None  # noqa: S101 - releases over time have one
     series = Series(target.name, _BEFORE_KEYS, key_of(resolved.source.key))
@@ -334,14 +333,14 @@ def _first_tables(subject: ReplaySubject, target: SeriesTarget) -> ReleaseTables
     numbered = not target.one_table and catalog.table_exists(engine, target.tables(prefix, 2).people)
     if numbered or len(releases(engine, target.name)) > 1:
         what = f"{target.name} has several releases, and each depends on those before"
-        raise PolicyError([Problem("replay", what, "only the first release of a series is replayed, by itself")])
+        raise refused("replay", what, "only the first release of a series is replayed, by itself")
     tables = target.tables(prefix, 1)
     gone = [table for table in tables.plain.all if not catalog.table_exists(engine, table)]
     if gone:
-        raise PolicyError([Problem(target.key, f"there is no table {sql_name_of(gone[0])}")])
+        raise refused(target.key, f"there is no table {sql_name_of(gone[0])}")
     named = catalog.named_table(subject.name, "table")
     if not any(catalog.same_table(engine, named, table) for table in [prefix, *tables.all]):
         what = f"{subject.name} is not one of the tables of {target.name}, which the policy publishes"
-        raise PolicyError([Problem("table", what, f"name {sql_name_of(tables.people)}")])
+        raise refused("table", what, f"name {sql_name_of(tables.people)}")
     with_marginals = tables.marginals is not None and catalog.table_exists(engine, tables.marginals)
     return tables if with_marginals else tables.plain

@@ -21,7 +21,7 @@ from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.cuts.intervals import IntervalTree, interval_tree
 from ldiv_db.algorithms.cuts.judged import JudgedAttributes, Pack, PackedCount, Tally, bounds_shares, judged_together
 from ldiv_db.algorithms.cuts.trees import CutTree, loss_unit
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import refused
 from ldiv_db.database.names import Identifier, NamedAfter, Relation
 from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements.parameters import UNIT, units
@@ -187,7 +187,7 @@ def make_problem(task: Task, cost: Cost) -> CutProblem:
     ]
     if len(tallies) > MOST_COLUMNS:
         what = f"would count {len(tallies):,} columns a cell, more than {MOST_COLUMNS}: too many sensitive values"
-        raise PolicyError([Problem("algorithm.name", f"cuts {what}")])
+        raise refused("algorithm.name", f"cuts {what}")
     cells = engine.materialise("cells", "cuts/spread_cells", cells=counted, axes=encoded.axes, tallies=tallies)
     engine.drop(counted)
     count, unit = engine.count(cells), loss_unit(trees)
@@ -234,7 +234,7 @@ def _labels(task: Task, cost: Cost, cells: Relation) -> tuple[Relation | None, t
 def _values(task: Task, labels: Sequence[Label]) -> tuple[SensitiveValue, ...]:
     thetas = thresholds_of(task)
     if lcm(*(theta.denominator for theta in thetas.values())) > _FINEST:
-        raise PolicyError([Problem("require", "cuts: write the thresholds with fewer digits: their products overflow")])
+        raise refused("require", "cuts: write the thresholds with fewer digits: their products overflow")
     return tuple(
         SensitiveValue(code, theta, tuple(_pair_column(code, label.code) for label in labels))
         for code, theta in sorted(thetas.items())

@@ -17,7 +17,7 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Feasibility, Task, Traits
 from ldiv_db.algorithms.tp.tp import Tp, count_groups, kept_rows
-from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
+from ldiv_db.database.errors import InfeasibleError, refused
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Relation
 
@@ -52,7 +52,7 @@ class Matching(Tp):
         distinct = task.encoded.sensitive[0].distribution.distinct
         if feasible.l != 2 or distinct != 2:
             what = f"matching takes l = 2 and two sensitive values, these are l = {feasible.l} and {distinct} values"
-            raise PolicyError([Problem("algorithm.name", what, "tp_plus takes any")])
+            raise refused("algorithm.name", what, "tp_plus takes any")
         return feasible
 
     def _classes(self, task: Task, l: int) -> tuple[Relation, dict[str, Any]]:
@@ -111,6 +111,6 @@ def _networkx() -> Any:
     try:
         return importlib.import_module("networkx")
     except ModuleNotFoundError:
-        raise PolicyError(
-            [Problem("algorithm.name", "matching needs networkx", "pip install 'ldiv-db[matching]', or take tp_plus")]
+        raise refused(
+            "algorithm.name", "matching needs networkx", "pip install 'ldiv-db[matching]', or take tp_plus"
         ) from None

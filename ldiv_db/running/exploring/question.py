@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 
 from ldiv_db.algorithms import ALGORITHMS
 from ldiv_db.database.context import Listener
-from ldiv_db.database.errors import PolicyError, Problem, nearest
+from ldiv_db.database.errors import Problem, nearest, refused
 from ldiv_db.database.requests import asked
 from ldiv_db.policy.reading import GivenPolicy, names_of
 from ldiv_db.requirements import RequirementSpec
@@ -42,9 +42,9 @@ def _range(option: str, text: str) -> Iterator[int]:
     found = re.fullmatch(r"(\d{1,10})(?:\.\.(\d{1,10}))?", text, re.ASCII)
     first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
     if first > last:
-        raise PolicyError([Problem(option, f"takes whole numbers, not {text!r}", "e.g. 2..7, or 2,4,8")])
+        raise refused(option, f"takes whole numbers, not {text!r}", "e.g. 2..7, or 2,4,8")
     if last - first >= MOST_VARIANTS:
-        raise PolicyError([Problem(option, f"{text} are more than {MOST_VARIANTS:,} variants", "ask for fewer")])
+        raise refused(option, f"{text} are more than {MOST_VARIANTS:,} variants", "ask for fewer")
     yield from range(first, last + 1)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
-from ldiv_db.database.errors import PolicyError, Problem, refuse
+from ldiv_db.database.errors import refuse, refused
 from ldiv_db.policy.changes import changed, requiring
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import TaxonomySpec
@@ -129,7 +129,7 @@ def list_variants(
         elif not found[same[0]].varied:
             found[same[0]] = replace(found[same[0]], varied=varied)
         if len(found) > MOST_VARIANTS:
-            raise PolicyError([Problem("explore", f"these are more than {MOST_VARIANTS:,} variants", "ask for fewer")])
+            raise refused("explore", f"these are more than {MOST_VARIANTS:,} variants", "ask for fewer")
     return found
 
 
@@ -177,7 +177,7 @@ def _parameters(policy: Policy, name: str, given: Iterable[int]) -> list[int]:
     if values and _requiring(policy, name, values[0]) is None:
         asked = ", ".join(dict.fromkeys(spec.name for spec in policy.require)) or "nothing"
         hint = "vary k" if name == "l" and _requiring(policy, "k", 2) else "add a requirement that has one"
-        raise PolicyError([Problem(name, f"the policy requires {asked}, which has no {name}", hint)])
+        raise refused(name, f"the policy requires {asked}, which has no {name}", hint)
     return values
 
 
