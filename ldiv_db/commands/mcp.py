@@ -91,57 +91,43 @@ class Answers:
         return found
 
     def _worked_out(self) -> Iterator[tuple[str, dict[str, Any] | LdivError]]:
-        steps = [self._explained, self._reported]
-        for step in steps if self.public else [self._profiled, self._planned, *steps]:
-            yield from step()
-
-    def _explained(self) -> Iterator[tuple[str, Any]]:
-        name, policy = self.policy.algorithm.name, self.policy
-        required = [{**one.written, "means": one.kind.means()} for one in policy.require]
-        yield (
-            "explain",
-            _tried(
-                lambda: {
-                    "policy": written_policy(policy, self.public),
-                    "require": required,
-                    "protects_if_its_audit_holds": protection_of(name, policy, True),
-                    "residual": residual_risks(check_request(policy, folder=self.folder), policy),
-                }
-            ),
-        )
-
-    def _profiled(self) -> Iterator[tuple[str, Any]]:
-        def profiled() -> dict[str, Any]:
-            with (
-                self.resources.open(self.database, True, {"policy": self.policy}) as connection,
-                working_engine(connection, None, self.resources.catalog_name) as engine,
-                named_databases(engine, self.policy.databases, self.folder),
-            ):
-                source = open_columns(engine, self.policy, self.folder)
-                threshold = self.told["threshold"] or bounded_risk(self.policy.require) or HIGH
-                return before(engine, source, self.policy, read_threshold(threshold))
-
-        yield "profile", _tried(profiled)
-
-    def _planned(self) -> Iterator[tuple[str, Any]]:
-        def planned() -> dict[str, Any]:
-            with self.resources.open_planned(self.database, read_only=True) as (opened, catalog):
-                found = describe_plan(plan(opened, _replacing(self.policy), self.folder, catalog=catalog))
-            return {key: found[key] for key in _PLANNED if key in found}
-
-        yield "plan", _tried(planned)
-
-    def _reported(self) -> Iterator[tuple[str, Any]]:
-        def reported() -> dict[str, Any]:
-            with self.resources.open(self.database, True, {**self.told, "policy": self.policy}) as connection:
-                how = {**self.told, "folder": self.folder, "catalog": self.resources.catalog_name}
-                return report(connection, self.release, self.policy, **how).document
-
-        found = _tried(reported)
+        of_the_source = {} if self.public else {"profile": self._profile, "plan": self._plan}
+        for tool, work in (of_the_source | {"explain": self._explain}).items():
+            yield tool, _tried(work)
+        found = _tried(self._report)
         for tool, sections in _SECTIONS.items():
             yield tool, found if isinstance(found, LdivError) else {key: found[key] for key in sections if key in found}
         if not self.public:
             yield "measure", found if isinstance(found, LdivError) else _lost(found)
+
+    def _explain(self) -> dict[str, Any]:
+        name, policy = self.policy.algorithm.name, self.policy
+        return {
+            "policy": written_policy(policy, self.public),
+            "require": [{**one.written, "means": one.kind.means()} for one in policy.require],
+            "protects_if_its_audit_holds": protection_of(name, policy, True),
+            "residual": residual_risks(check_request(policy, folder=self.folder), policy),
+        }
+
+    def _profile(self) -> dict[str, Any]:
+        with (
+            self.resources.open(self.database, True, {"policy": self.policy}) as connection,
+            working_engine(connection, None, self.resources.catalog_name) as engine,
+            named_databases(engine, self.policy.databases, self.folder),
+        ):
+            source = open_columns(engine, self.policy, self.folder)
+            threshold = self.told["threshold"] or bounded_risk(self.policy.require) or HIGH
+            return before(engine, source, self.policy, read_threshold(threshold))
+
+    def _plan(self) -> dict[str, Any]:
+        with self.resources.open_planned(self.database, read_only=True) as (opened, catalog):
+            found = describe_plan(plan(opened, _replacing(self.policy), self.folder, catalog=catalog))
+        return {key: found[key] for key in _PLANNED if key in found}
+
+    def _report(self) -> dict[str, Any]:
+        with self.resources.open(self.database, True, {**self.told, "policy": self.policy}) as connection:
+            how = {**self.told, "folder": self.folder, "catalog": self.resources.catalog_name}
+            return report(connection, self.release, self.policy, **how).document
 
 
 def _replacing(policy: Policy) -> Policy:

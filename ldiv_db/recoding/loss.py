@@ -16,7 +16,7 @@ from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Relation
-from ldiv_db.display import per_cent
+from ldiv_db.display import fields_of, per_cent
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis, Encoded
 from ldiv_db.recoding.recode import Recoding
 
@@ -166,15 +166,9 @@ class Loss:
 
     def as_dict(self, l: float | None) -> dict[str, Any]:
         return {
-            "lm": self.lm,
-            "lm_mean": self.lm_mean,
-            "ncp": self.ncp,
-            "ncp_mean": self.ncp_mean,
-            "dm": self.dm,
+            **fields_of(self, "lm", "lm_mean", "ncp", "ncp_mean", "dm"),
             "cavg": self.cavg(l),
-            "kl": self.kl,
-            "stars": self.stars,
-            "lm_by_column": self.lm_by_column,
+            **fields_of(self, "kl", "stars", "lm_by_column"),
             "precision": [one.as_dict() for one in self.precision],
             "counts": self.counts and self.counts.as_dict(),
         }
@@ -194,8 +188,8 @@ class TableLoss:
 
     def as_dict(self) -> dict[str, Any]:
         """The figures as JSON has them."""
-        found = {name: getattr(self.loss, name) for name in ("rows_published", "rows_suppressed", "lm_mean")}
-        return {"table": self.name, "rows_in": self.rows_in, **found}
+        figures = fields_of(self.loss, "rows_published", "rows_suppressed", "lm_mean")
+        return {"table": self.name, "rows_in": self.rows_in, **figures}
 
 
 def loss_of_tables(tables: Sequence[TableLoss], sizes: Sequence[int]) -> Loss:

@@ -9,6 +9,7 @@ from typing import Any
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Relation
 from ldiv_db.database.steps import Steps
+from ldiv_db.display import fields_of
 from ldiv_db.requirements.base import Requirement
 from ldiv_db.requirements.guarantees import Guarantee, together
 from ldiv_db.requirements.histogram import Classes
@@ -61,15 +62,11 @@ class Verdict:
         return {
             "name": self.requirement.name,
             "parameters": {k: plain(v) for k, v in self.requirement.parameters.items()},
-            "holds": self.holds,
-            "worst": self.worst,
+            **fields_of(self, "holds", "worst"),
             "worst_is": self.requirement.reaches,
             "worst_class": self.worst_class,
             "worst_class_rows": self.worst_rows,
-            "margin": self.margin,
-            "classes": self.classes,
-            "violating_classes": self.violating_classes,
-            "violating_rows": self.violating_rows,
+            **fields_of(self, "margin", "classes", "violating_classes", "violating_rows"),
             "second_reading": self.second,
             "read_once": self.once,
         }

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldiv_db.algorithms.base import read_options
-from ldiv_db.algorithms.decomposition.encode import Decomposed, DecompositionCoding, read_source
-from ldiv_db.algorithms.decomposition.grouping import DecompositionOptions, Grouping
+from ldiv_db.algorithms.decomposition.encode import DecompositionCoding, read_source
+from ldiv_db.algorithms.decomposition.grouping import DecompositionOptions, Grouping, Secret
 from ldiv_db.algorithms.decomposition.steps import Groups, make_groups
 from ldiv_db.algorithms.infeasible import no_class
 from ldiv_db.auditing.audit import Audit, audit_table, require_good
@@ -54,14 +54,14 @@ AT_ONCE = -1
 
 @dataclass
 class DecomposedDraft(SeriesDraft):
-    """A decomposed release: the encoded source and its new groups."""
+    """A decomposed release: the codes of the source and its new groups."""
 
-    source: Decomposed
+    source: DecompositionCoding
     groups: Groups
 
     @property
     def limits(self) -> list[tuple[str, int]]:
-        return [(secret.name, secret.l) for secret in self.source.secrets]
+        return [(secret.name, secret.l) for secret in self.source.sensitive]
 
     def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None, create: Create | None = None) -> None:
         """As every draft; they are tables that stay, unless `create` makes others of what a template selects."""
@@ -73,9 +73,9 @@ class DecomposedDraft(SeriesDraft):
             columns: dict[str, Any] = {"attribute": source.primary, "count": tables.count}
             create(tables.values, "publishing/count_values", **params, **columns)
             return
-        create(tables.values, "publishing/order_values", secrets=source.secrets, **params)
+        create(tables.values, "publishing/order_values", secrets=source.sensitive, **params)
         if tables.marginals is not None:
-            create(tables.marginals, "publishing/list_marginals", secrets=source.secrets, shown=shown)
+            create(tables.marginals, "publishing/list_marginals", secrets=source.sensitive, shown=shown)
 
     def audit_tables(self, tables: ReleaseTables, counts: dict[str, Any], short_groups: int) -> list[Audit]:
         engine, resolved = self.engine, self.start.resolved
@@ -133,14 +133,14 @@ def plan_groups(
     """The release of a matched copy of the source as it will be; raises if it cannot be made."""
     engine, resolved, series = start.engine, start.resolved, start.series
     options = decomposition_options(resolved.algorithm, resolved.options)
-    source = coding.encode(matched.rows, side_columns, MATCHED)
+    rows = coding.encode(matched.rows, side_columns, MATCHED)
     keeps_back = resolved.algorithm == "decomposition_plus" and not resolved.transparent
     waits = options.starvation if keeps_back else AT_ONCE
-    attributes = (source.primary, source.others)
-    task = Grouping(engine, source.rows, *attributes, options, resolved.source.seed, series.next, listener.on_progress)
-    groups = make_groups(task, source.rows, waits)
+    attributes = (coding.primary, coding.others)
+    task = Grouping(engine, rows, *attributes, options, resolved.source.seed, series.next, listener.on_progress)
+    groups = make_groups(task, rows, waits)
     if not groups.count and not series.groups:
-        raise InfeasibleError(_no_group_reason(source, groups))
+        raise InfeasibleError(_no_group_reason(coding.primary, groups))
     outside = matched.rows_in - matched.left_out - groups.rows
     if resolved.transparent and outside > 0:  # frequent values would wait: of those who are not there more is known
         what = f"{rows_phrase(outside)} found no group, and a transparent release has all of them"
@@ -149,9 +149,9 @@ def plan_groups(
     if resolved.algorithm != "anatomy" and series.releases:
         combined = CombinationsDecision(options.combinations, published=False)
     elif resolved.algorithm != "anatomy":
-        combined = plan_combinations(engine, options.combinations, groups.shown, source.secrets)
+        combined = plan_combinations(engine, options.combinations, groups.shown, coding.sensitive)
     return DecomposedDraft(
-        *(start, matched, source.rows, groups.shown, groups.count, groups.rows, source, groups),
+        *(start, matched, rows, groups.shown, groups.count, groups.rows, coding, groups),
         combined=combined,
         threshold=waits,
     )
@@ -168,8 +168,7 @@ def decomposition_options(name: str, given: Mapping[str, Any]) -> DecompositionO
     return options
 
 
-def _no_group_reason(source: Decomposed, groups: Groups) -> str:
-    primary = source.primary
+def _no_group_reason(primary: Secret, groups: Groups) -> str:
     if not groups.formed:
         values = primary.distribution
         return no_class("groups", primary.l, primary.name, values.distinct, values.rows)

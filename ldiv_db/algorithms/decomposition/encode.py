@@ -21,25 +21,11 @@ _NODES = {"node": "INTEGER", "low": "INTEGER", "high": "INTEGER", "height": "INT
 
 
 @dataclass(frozen=True)
-class Decomposed:
-    """`rows` is (row_id, the columns carried, the codes, the published columns); the primary attribute is the first.
-
-    `secrets` are all sensitive attributes in the policy's order.
-    """
-
-    rows: Relation
-    secrets: tuple[Secret, ...]
-    primary: Secret
-    shown: tuple[Renamed, ...]
-
-    @property
-    def others(self) -> tuple[Secret, ...]:
-        return tuple(secret for secret in self.secrets if secret is not self.primary)
-
-
-@dataclass(frozen=True)
 class DecompositionCoding:
-    """A TEMP copy of a source under working names (`snapshot`), and the codes of its sensitive values."""
+    """A TEMP copy of a source under working names (`snapshot`), and the codes of its sensitive values.
+
+    These are in the policy's order, the primary one among them.
+    """
 
     engine: Engine
     snapshot: Relation
@@ -50,16 +36,19 @@ class DecompositionCoding:
     rows_in: int
     left_out: int
 
+    @property
+    def others(self) -> tuple[Secret, ...]:
+        return tuple(secret for secret in self.sensitive if secret is not self.primary)
+
     def encode(
         self, snapshot: Relation, side_columns: Sequence[Renamed] = (), carried: Sequence[Identifier] = ()
-    ) -> Decomposed:
+    ) -> Relation:
         """The rows of the copy, or of one with the same values in other rows, encoded; `side_columns` stay uncoded.
 
         So do columns that are `carried`, by which no row is numbered.
         """
         params = {"secrets": self.sensitive, "shown": [*self.shown, *side_columns], "carried": carried}
-        rows = self.engine.materialise("rows", "decomposition/number_rows", rows=snapshot, key=self.key, **params)
-        return Decomposed(rows, self.sensitive, self.primary, self.shown)
+        return self.engine.materialise("rows", "decomposition/number_rows", rows=snapshot, key=self.key, **params)
 
 
 def read_source(engine: Engine, resolved: Resolved) -> DecompositionCoding:
