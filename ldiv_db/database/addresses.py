@@ -20,19 +20,11 @@ from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, refused
 from ldiv_db.database.names import Relation, literal
-from ldiv_db.database.snapshot import DUCKDB, DUCKLAKE, MOTHERDUCK, MYSQL, POSTGRES, SQLITE, Kind
+from ldiv_db.database.snapshot import BY_TYPE, DUCKDB, POSTGRES, Kind
 
 MEMORY = ":memory:"
 #: The kinds by the word before the colon.
-KINDS = {
-    "postgres": POSTGRES,
-    "postgresql": POSTGRES,
-    "sqlite": SQLITE,
-    "ducklake": DUCKLAKE,
-    "mysql": MYSQL,
-    "md": MOTHERDUCK,
-    "motherduck": MOTHERDUCK,
-}
+KINDS = {word: kind for kind in BY_TYPE.values() for word in kind.words}
 _WORD = re.compile(rf"({'|'.join(KINDS)}):(.*)", re.IGNORECASE | re.DOTALL)
 _VARIABLE = re.compile(r"\$\{(\w*)\}")
 #: Options of a connection to PostgreSQL, unless it gives others: a server that is silent or a table that

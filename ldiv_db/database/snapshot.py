@@ -41,6 +41,8 @@ class Kind:
     is_file: bool = False
     #: Whether DuckDB may make a table in it and take that back: MySQL commits every CREATE by itself.
     takes_back: bool = True
+    #: The words of which one stands before the colon of an address.
+    words: tuple[str, ...] = ()
     #: The text that ATTACH puts before the address, in place of a type.
     prefix: str = ""
     #: The schema that is meant where none is named, and whether there are others.
@@ -53,21 +55,23 @@ class Kind:
 
 
 DUCKDB = Kind("DuckDB", "duckdb", is_file=True)
-POSTGRES = Kind("PostgreSQL", "postgres", "postgres_scanner", schema="public")
-SQLITE = Kind("SQLite", "sqlite", "sqlite_scanner", is_file=True, has_schemas=False)
+POSTGRES = Kind("PostgreSQL", "postgres", "postgres_scanner", schema="public", words=("postgres", "postgresql"))
+SQLITE = Kind("SQLite", "sqlite", "sqlite_scanner", is_file=True, has_schemas=False, words=("sqlite",))
 DUCKLAKE = Kind(
     "DuckLake",
     "ducklake",
     "ducklake",
     is_file=True,
+    words=("ducklake",),
     prefix="ducklake:",
     has_keys=False,
     history="CALL ducklake_expire_snapshots('{0}', older_than => now());"
     " CALL ducklake_cleanup_old_files('{0}', cleanup_all => true)",
 )
-MYSQL = Kind("MySQL", "mysql", "mysql_scanner", takes_back=False)
-MOTHERDUCK = Kind("MotherDuck", "motherduck", "motherduck", prefix="md:")
-_BY_TYPE = {kind.type: kind for kind in (DUCKDB, POSTGRES, SQLITE, DUCKLAKE, MYSQL, MOTHERDUCK)}
+MYSQL = Kind("MySQL", "mysql", "mysql_scanner", takes_back=False, words=("mysql",))
+MOTHERDUCK = Kind("MotherDuck", "motherduck", "motherduck", prefix="md:", words=("md", "motherduck"))
+#: The kinds by DuckDB's type.
+BY_TYPE = {kind.type: kind for kind in (DUCKDB, POSTGRES, SQLITE, DUCKLAKE, MYSQL, MOTHERDUCK)}
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,7 @@ class Database:
     @property
     def file(self) -> str | None:
         """Its file; None if it is in memory or on a server."""
-        return self.path if self.kind in _BY_TYPE and _BY_TYPE[self.kind].is_file else None
+        return self.path if self.kind in BY_TYPE and BY_TYPE[self.kind].is_file else None
 
 
 @dataclass(frozen=True)
@@ -109,7 +113,7 @@ class Snapshot:
 
     def traits(self, database: str) -> Kind:
         """What a database does as others of its kind."""
-        return _BY_TYPE.get(self.kind(database), DUCKDB)
+        return BY_TYPE.get(self.kind(database), DUCKDB)
 
     def is_in_memory(self, database: str) -> bool:
         """True if a database of DuckDB's is in no file, and ends with the connection."""
