@@ -293,12 +293,12 @@ def tables_demo_text(demo: TablesDemo) -> Iterator[Part]:
         f"A made-up clinic: {', '.join(counts)}. Whoever knows when somebody was born and admitted could look\nup"
         " what he or she had. Some patients:\n"
     )
-    yield from (table_of(f"before: {one.name}", one.columns, one.rows) for one in demo.before)
+    yield from (table_of(f"before: {name}", columns, rows) for name, columns, rows in demo.before)
     yield (
         f"\nNow everybody shares what identifies them, in all tables, with at least {others} others, and no value is\n"
         "that of more than one in three of them. Numbers of this release stand for keys:\n"
     )
-    yield from (table_of(f"after: {one.name}", one.columns, one.rows) for one in demo.after)
+    yield from (table_of(f"after: {name}", columns, rows) for name, columns, rows in demo.after)
     yield "\nThe tables are joined as before: only rows that are left out are missing.\n"
     rows = [
         (name, *(f"{n:,}" for n in (before, before - after, after))) for name, (before, after) in demo.joined.items()

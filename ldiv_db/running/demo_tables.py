@@ -33,13 +33,8 @@ _COLUMNS = {
 _ADDED = {"stays": ("position",)}
 
 
-@dataclass(frozen=True)
-class TableRows:
-    """Rows of a table, by columns."""
-
-    name: str
-    columns: Sequence[str]
-    rows: Rows
+#: A table by its name, with some of its columns and rows.
+TableRows = tuple[str, Sequence[str], Rows]
 
 
 @dataclass(frozen=True)
@@ -98,7 +93,7 @@ def _linked(
     flow: EngineFlow, tables: dict[str, Relation], patients: Rows, added: Mapping[str, Sequence[str]] | None = None
 ) -> Iterator[TableRows]:
     """Patients, their stays and what was found in these."""
-    yield TableRows("patients", _COLUMNS["patients"], patients)
+    yield "patients", _COLUMNS["patients"], patients
     keys = [row[0] for row in patients]
     for name in ("stays", "labs"):
         link, more = _COLUMNS[name][0], (added or {}).get(name, ())
@@ -106,7 +101,7 @@ def _linked(
         params = {"columns": [Identifier(column) for column in columns], "link": Identifier(link)}
         limits = {"keys": Value([str(key) for key in keys]), "limit": _SHOWN_ROWS}
         rows = flow.rows("list_linked", rows=tables[name], **params, **limits)
-        yield TableRows(name, columns, rows)
+        yield name, columns, rows
         keys = [row[-1] for row in rows]
 
 

@@ -103,7 +103,7 @@ class DecomposedDraft(SeriesDraft):
             "primary": self.source.primary.name,
             "rows_placed": groups.placed,
             "residual": sorted((rows for _, rows in groups.residual if rows), reverse=True),
-            "noise": [lost.as_dict() for lost in groups.lost],
+            "noise": [dict(vars(lost)) for lost in groups.lost],
             "refused": [dict(vars(refused)) for refused in groups.refused],
             "exchanges": list(groups.exchanges),
             "combinations": self.combined.as_dict() if self.combined else None,

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ldiv_db.algorithms.decomposition.grouping import Grouping, Secret, deal, exchange, regroup, seat_rows, with_counts
 from ldiv_db.database.flow import EngineFlow
@@ -34,9 +33,6 @@ class NoiseLoss:
     changed: int
     distance: float
     random_distance: float
-
-    def as_dict(self) -> dict[str, Any]:
-        return dict(vars(self))
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ quasi-identifier.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
+from typing import Any, Literal
 
 from ldiv_db.algorithms.base import Options, Plan, Task
 from ldiv_db.algorithms.local.class_checker import ClassChecker, LocalAlgorithm, count_classes, require_good, start_plan
@@ -34,19 +34,11 @@ class MondrianOptions(Options):
 _LOOKED_AT = 200_000
 
 
-@dataclass(frozen=True)
-class Width:
-    """A quasi-identifier with its number and the weight of its whole domain."""
-
-    axis: Axis
-    number: int
-    full: int
-
-
-def widths_of(axes: Sequence[Axis]) -> list[Width]:
-    """All quasi-identifiers that classes should be narrow in."""
+def widths_of(axes: Sequence[Axis]) -> list[dict[str, Any]]:
+    """All quasi-identifiers that classes should be narrow in, with their numbers and the weights of whole domains."""
     largest = max(axis.weight for axis in axes) or 1.0
-    return [Width(axis, number, max(1, round(axis.weight / largest * 10**6))) for number, axis in enumerate(axes, 1)]
+    full = [max(1, round(axis.weight / largest * 10**6)) for axis in axes]
+    return [{"axis": axis, "number": number, "full": full[number - 1]} for number, axis in enumerate(axes, 1)]
 
 
 class Mondrian(LocalAlgorithm):

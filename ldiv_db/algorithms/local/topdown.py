@@ -24,7 +24,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ldiv_db.algorithms.base import Plan, Task
@@ -41,16 +41,6 @@ MOST, BUDGET = 1024, 2**20
 #: The most rows that may be given back to one node, and the numbers that are tried.
 MOST_RECRUITS = 2**14
 SIZES = tuple(sorted({*range(1, 9), *(round(8 * 1.25**power) for power in range(35))} - {0}))
-
-
-@dataclass(frozen=True)
-class Branch:
-    """A quasi-identifier with its number and the ways it has."""
-
-    measure: Measure
-    number: int
-    #: By the nodes of a level, or into halves of a range.
-    ways: Sequence[dict[str, Any]]
 
 
 class _Rounds:
@@ -71,7 +61,7 @@ class _Rounds:
         flow.know(children=2 + max([0, *(len(m.axis.taxonomy.nodes) for m in measures if m.axis.taxonomy)]))
         #: The most rows that may be given back to one node.
         flow.know(most=next((size for size in SIZES if size >= self.checker.enough), MOST_RECRUITS))
-        numbers = {branch.measure.axis.code: branch.number for branch in branches}
+        numbers = {branch["measure"].axis.code: branch["number"] for branch in branches}
         costs = {(n, numbers[axis.code], _full(axis, full)): (axis, full) for n, axis, full in strata.full_costs()}
         columns = {"stratum": "BIGINT", "axis": "INTEGER", "full_cost": "BIGINT"}
         flow.know(costs=engine.load("costs", columns, list(costs)))
@@ -176,17 +166,14 @@ class TopDown(LocalAlgorithm):
         ]
 
 
-def _branches(measures: Sequence[Measure]) -> list[Branch]:
-    """The quasi-identifiers, and all ways in which nodes part, numbered from 1."""
-    numbers = itertools.count(1)
-    return [
-        Branch(
-            measure,
-            number,
-            [{"number": next(numbers), "level": level} for level in (measure.levels if measure.paths else [None])],
-        )
-        for number, measure in enumerate(measures, 1)
-    ]
+def _branches(measures: Sequence[Measure]) -> list[dict[str, Any]]:
+    """The quasi-identifiers, and all ways in which nodes part, numbered from 1: by a level, or into halves."""
+    numbers, found = itertools.count(1), []
+    for number, measure in enumerate(measures, 1):
+        levels = measure.levels if measure.paths else [None]
+        ways = [{"number": next(numbers), "level": level} for level in levels]
+        found.append({"measure": measure, "number": number, "ways": ways})
+    return found
 
 
 def _full(axis: Axis, full: int) -> int:
