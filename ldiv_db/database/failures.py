@@ -18,7 +18,9 @@ from ldiv_db.database.templates import BUILT_IN, Statement
 _WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 #: The sentences of conflicts: to try again may help.
 CONFLICT, MADE = _WORDS["conflict"], _WORDS["made"]
-_FORMS = [("|".join(one["said"]), one.get("means") or _WORDS[one["is"]]) for one in _WORDS["known"]]
+_FORMS: list[tuple[str, str]] = [
+    ("|".join(one["said"]), one.get("means") or _WORDS[one["is"]]) for one in _WORDS["known"]
+]
 
 _CONDITION = re.compile(r"\[([A-Z0-9_.]+)\]\s*(.*)")
 #: The names of Java's exceptions, which stand before their messages.

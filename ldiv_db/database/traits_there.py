@@ -136,7 +136,7 @@ def told_of_loss(
 
 def _read(blocks: Mapping[str, Mapping[str, Any]]) -> dict[str, TraitsThere]:
     """The traits by the names of their blocks."""
-    lists_as_tuples = {
+    lists_as_tuples: dict[str, dict[str, Any]] = {
         name: {key: tuple(given) if isinstance(given, list) else given for key, given in block.items()}
         for name, block in blocks.items()
     }
