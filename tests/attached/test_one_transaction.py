@@ -203,7 +203,7 @@ def test_row_policies_are_lost_by_leave_alone(postgres: Any) -> None:
     postgres.sql(
         f"CREATE ROLE {role}; ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO {role}; GRANT SELECT ON released TO"
         f" {role}; ALTER TABLE released ENABLE ROW LEVEL SECURITY;"
-        f" CREATE POLICY some ON released FOR SELECT TO {role} USING (disease = 'Flu')"
+        f" CREATE POLICY flu ON released FOR SELECT TO {role} USING (disease = 'Flu')"
     )
     other = {"keep": None, "identifiers": ["name", "ward"]}
     postgres.write_policy(**replaced(**other))

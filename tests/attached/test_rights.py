@@ -112,7 +112,6 @@ def test_rules_of_a_recoding_are_entered_by_leave(postgres: Any, role: str) -> N
     assert called(postgres, role, "run").exit_code == 0
 
 
-@pytest.mark.parametrize("columns", ["alike", "others"])
 def test_the_grants_of_a_recoding_are_enough_for_a_second_run(postgres: Any, role: str) -> None:
     tree = {"taxonomy": {"file": "country.csv"}}
     postgres.write_policy(
@@ -126,6 +125,7 @@ def test_the_grants_of_a_recoding_are_enough_for_a_second_run(postgres: Any, rol
     assert "unchanged" in ran.output
 
 
+@pytest.mark.parametrize("columns", ["alike", "others"])
 def test_a_table_of_somebody_else_s_is_filled_or_made_anew_by_leave(postgres: Any, role: str, columns: str) -> None:
     postgres.run(target=TARGETS[0])
     if columns == "others":

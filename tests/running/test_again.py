@@ -16,7 +16,6 @@ import pytest
 import tables
 
 import ldiv_db
-from ldiv_db.database.names import Relation
 
 pytestmark = pytest.mark.again
 
@@ -404,18 +403,19 @@ def test_a_kept_column_that_is_left_out_changes_no_rows_in_a_warehouse(tmp_path:
 
 @pytest.mark.parametrize("other", ["release", "policy"])
 def test_a_new_version_is_told_from_another_policy(bed: Any, other: str) -> None:
-    first = ldiv_db.run(bed.con, published(bed))
-    run = Relation(("ldiv", "run")).sql()
-    bed.con.execute(f"UPDATE {run} SET versions = '{json.dumps({**first.versions, 'ldiv_db': '0.0.9'})}'")
+    first = published(bed)
+    older = json.dumps({**first["versions"], "ldiv_db": "0.0.9"})
+    bed.sql(f"UPDATE ldiv.run SET versions = '{older}'")
     if other == "policy":
-        bed.con.execute("UPDATE ldiv.run_secret SET policy_hash = 'of another form'")
-    planned = ldiv_db.plan(bed.con, published(bed)).earlier
-    again = ldiv_db.run(bed.con, published(bed))
-    (note,) = [note for note in again.said if first.run_id in note]
-    assert (
-        planned.unchanged is again.earlier.unchanged is None and "says if its release is the same" in planned.told()[0]
-    )
-    assert "the version is another now" in note and "by ldiv_db 0.0.9" in note and "another policy" not in note
-    assert ("and its release is the same" in note) == (again.seed == first.seed) == (other == "release")
+        bed.sql("UPDATE ldiv.run_secret SET policy_hash = 'of another form'")
+    planned = bed.call("plan", bed.database, bed.policy, "--json").json
+    again = published(bed)
+    assert planned["unchanged"] is again["unchanged"] is None
+    for said, is_made in ((planned, False), (again, True)):
+        (note,) = [note for note in said["notes"] if first["run_id"] in note]
+        assert "the version is another now" in note and "by ldiv_db 0.0.9" in note and "another policy" not in note
+        assert ("says if its release is the same" in note) != is_made
+    assert (again["seed"] == first["seed"]) == (other == "release")
+    assert ("and its release is the same" in note) == (other == "release")
     assert ("is another draft of it" in note) == (other == "policy")
-    assert ldiv_db.run(bed.con, published(bed)).earlier.unchanged == again.run_id
+    assert published(bed)["unchanged"] == again["run_id"]
