@@ -5,7 +5,7 @@ that agree on all codes are one, and its bag has a value as often as rows have i
 row: a code of each quasi-identifier, and one of each sensitive attribute, which stands for a bag of values where
 somebody has several. A quasi-identifier that varies within a unit is two to them, its lowest and its highest code, each
 of half its weight: classes that keep both narrow keep narrow what covers all rows. `aligned` the people who publish
-equally many rows are a table of their own (`sequences.py`), in which it is one for each position.
+equally many rows are a table of their own (`shapes.py`), in which it is one for each position.
 """
 
 from __future__ import annotations

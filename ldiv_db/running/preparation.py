@@ -13,6 +13,7 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, PopulationCells
 from ldiv_db.algorithms.infeasible import explained, met_by_table
+from ldiv_db.algorithms.local.class_checker import refuse_whole
 from ldiv_db.attacking.covering import KnownAxis, label_axes, list_cells, open_population
 from ldiv_db.attacking.matching import cover
 from ldiv_db.auditing.kept import kept_warnings
@@ -44,7 +45,8 @@ from ldiv_db.running.remedies import other_policies, remedied
 from ldiv_db.running.run_spec import PreparedRun, RunSpec, refuse_forms
 from ldiv_db.running.tasks import task_of
 from ldiv_db.solving.auto import Chooser
-from ldiv_db.solving.levels import check_levels, told_of_levels
+from ldiv_db.solving.levels import check_levels, leaves_rows, told_of_levels
+from ldiv_db.solving.people import people_apart
 from ldiv_db.solving.solve import planned_parts
 from ldiv_db.taxonomies.making import warn_of_lengths
 
@@ -232,7 +234,12 @@ def check_ready(ready: PreparedRun, show_values: bool) -> Feasibility:
         return check_levels(algorithm, task, show_values)
     says, takes = algorithm.traits.explains, algorithm.traits.any_class
     with explained(task.engine, task.encoded, task.wanted, says, takes, show_values):
-        return algorithm.checked(task)
+        feasible = algorithm.checked(task)
+    with task.engine.scope():
+        if people := people_apart(task, not leaves_rows(algorithm, task)):
+            with explained(people.engine, people.encoded, people.wanted, any_class=True, show_values=show_values):
+                refuse_whole(people)
+    return feasible
 
 
 def told_of_lacking(

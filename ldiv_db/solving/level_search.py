@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Plan, Task
 from ldiv_db.algorithms.local.class_checker import LocalAlgorithm
@@ -45,9 +46,9 @@ from ldiv_db.solving.solve import made_together
 _BARE = "some people have no row in a table with quasi-identifiers"
 #: A level of fewer people than one in so many, or than so many classes have, may well be too wide.
 ONE_IN, CLASSES = 50, 5
-#: The most levels that a search begins with where fewer are to be had, that come down at once, and that do in all; and
-#: those that are looked at with the first ones, in the same statements.
-MANY, AT_ONCE, IN_ALL, FIRST = 24, 8, 48, 4
+#: The most levels that are searched, whose people come down at once, and that do in all; and those that are looked at
+#: with the first ones, in the same statements.
+MANY, AT_ONCE, IN_ALL, FIRST = 8, 8, 24, 4
 #: People come down only if that may pay: those who join others lose about as much as before, or so much less.
 HOPE = 0.5
 #: The most rows of people whose classes are made by `topdown` to see what they lose, if it may make them in the end.
@@ -101,22 +102,27 @@ class LevelSearch:
     def _best(self, shapes: Shapes) -> Chosen | None:
         """What people publish so that all levels can meet the policy, and that loses least of what is tried."""
         best, least_lost, people = None, math.inf, sum(shapes.people.values())
-        starts = sorted({self._fewest, CLASSES * self._fewest, max(people // ONE_IN, CLASSES * self._fewest)})
-        for least in starts:
-            chosen = settled(shapes, least)
-            if chosen is None or (least < starts[-1] and len(levels_of(chosen)) > MANY):
-                continue
-            if best and (not self.by_loss or self._left_out(shapes, chosen) >= least_lost):
+        *fine, coarse = sorted({self._fewest, CLASSES * self._fewest, max(people // ONE_IN, CLASSES * self._fewest)})
+        starts = {least: settled(shapes, least) for least in (*fine, coarse)}
+        few = [least for least in fine if (found := starts[least]) and len(levels_of(found)) <= MANY]
+        for least in dict.fromkeys((*few, coarse, *reversed(fine))):
+            chosen = starts[least]
+            if chosen is None or (best and (least_lost == math.inf or self._left_out(shapes, chosen) >= least_lost)):
                 continue
             able, within = self._able(shapes, chosen, least)
-            if able is None:
-                continue
             lost = math.inf
-            if self.by_loss and self._measures(within, able):
+            if able and self._searches(within, able):
                 able, lost = self._improved(within, able)
             if best is None or lost < least_lost:
                 best, least_lost = able, lost
         return best
+
+    def _searches(self, shapes: Shapes, chosen: Chosen) -> bool:
+        """Whether what levels lose is looked at: where it can be measured in little time."""
+        few = self.stack.encoded.row_count <= FEW or len(self.stack.members) == 1
+        if not (self.by_loss and few and len(levels_of(chosen)) <= MANY):
+            return False
+        return not any(self._quick.unfit(own) for _, own in self._tasks(shapes, chosen))
 
     # -- what can be met ---------------------------------------------------------------------------------
 
@@ -239,10 +245,6 @@ class LevelSearch:
             else Mondrian({})
         )
 
-    def _measures(self, shapes: Shapes, chosen: Chosen) -> bool:
-        """Whether what levels lose can be measured."""
-        return not any(self._quick.unfit(own) for _, own in self._tasks(shapes, chosen))
-
     def _left_out(self, shapes: Shapes, chosen: Chosen) -> float:
         """What the rows lose that are left out."""
         whole = {shape: options[0] for shape, options in shapes.options.items()}
@@ -311,7 +313,7 @@ class LevelSearch:
     def _measure(self, shapes: Shapes, chosen: Chosen, keys: Sequence[LevelKey]) -> None:
         """Find out what levels lose that were not looked at before."""
         new, quick = [key for key in dict.fromkeys(keys) if key not in self.lost], self._quick
-        silent = {"progress": lambda *_: None, "report": lambda _: None, "stage": lambda _: None}
+        silent: dict[str, Any] = {"progress": lambda *_: None, "report": lambda _: None, "stage": lambda _: None}
         tasks = [replace(own, **silent) for _, own in self._tasks(shapes, chosen, new)]
         if isinstance(quick, TopDown):
             self.plans |= made_together(tasks, PART_ROWS)

@@ -80,15 +80,19 @@ def meets(algorithm: Algorithm, task: Task) -> bool:
     return True
 
 
+def leaves_rows(algorithm: Algorithm, task: Task) -> bool:
+    """Whether an algorithm may leave rows of a task out."""
+    return task.suppression is not None or getattr(algorithm.options, "residue", "") == "suppress"
+
+
 def unmet(task: Task, algorithm: Algorithm, each: Iterable[tuple[Encoded, Relation]]) -> set[int]:
     """The levels whose people do not meet the policy as one class; all are asked at once.
 
     `each` are people as units, with (row_id, level). Empty for an algorithm that may leave some of them out, or whose
     classes may be good where their union is not.
     """
-    leaves = task.suppression is not None or getattr(algorithm.options, "residue", "") == "suppress"
     engine, found = task.engine, set[int]()
-    if leaves or not algorithm.traits.meets_whole:
+    if leaves_rows(algorithm, task) or not algorithm.traits.meets_whole:
         return found
     with engine.scope():
         for encoded, levels in each:
@@ -115,7 +119,9 @@ def check_levels(algorithm: Algorithm, task: Task, show_values: bool) -> Feasibi
         except InfeasibleError as error:
             people = count_phrase(own.encoded.row_count, "person", "people")
             what = f"{people} who would publish {rows_phrase(level.rows)} each are too few, or too much alike"
-            way_out = "with `rows: together` there are no such groups"
+            way_out = "`suppression` leaves them out"
+            if len(task.units.levels) > 1:
+                way_out = f"`rows: together` has no such groups, and {way_out}"
             raise InfeasibleError(f"{error.message}\n{what}: {way_out}", error.l) from error
         left_out += level.rows * one.rows_suppressed
         found.append(one)

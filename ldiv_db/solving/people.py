@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ldiv_db.algorithms.base import Plan
+from ldiv_db.algorithms.base import Plan, Task
 from ldiv_db.auditing.subject import Subject, counted
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, InfeasibleError, PolicyError, Problem, count_phrase
@@ -19,7 +19,7 @@ from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
 from ldiv_db.recoding.encoded import Encoded
-from ldiv_db.recoding.units import Units
+from ldiv_db.recoding.units import Units, units_of
 from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.reading import spreading
 from ldiv_db.requirements.verdict import measure_table
@@ -50,6 +50,22 @@ def plan_of_rows(engine: Engine, units: Units, plan: Plan, wanted: Mapping[str, 
             classes = scope.keep(engine.join("classes", classes, counts, "class_id", **shown))
     notes = (*plan.notes, *notes_on_people(engine, units.rows, rows, wanted, units.together, bool(units.levels)))
     return replace(plan, assigned=rows, classes=classes, notes=notes)
+
+
+def people_apart(task: Task, all_rows: bool) -> Task | None:
+    """The task of all people as units, where the rows of each stand apart: what is asked of people alone by it.
+
+    Unless `all_rows` are published it asks what leaving somebody out does not mend. None where nothing is to be asked.
+    """
+    if task.units is None or task.units.together or task.units.levels:
+        return None
+    wanted = {
+        name: [one for one in own if one.monotone and (all_rows or one.more_is_better)]
+        for name, own in task.wanted.items()
+    }
+    every = [one for own in wanted.values() for one in own]
+    encoded = units_of(task.engine, task.units.rows, together=True).encoded
+    return replace(task, encoded=encoded, units=None, wanted=wanted, requirements=every) if every else None
 
 
 def _require_sequences(engine: Engine, units: Units, assigned: Relation, rows: Relation) -> None:

@@ -2,6 +2,7 @@
 
 import re
 
+import duckdb
 import pytest
 
 import ldiv_db
@@ -362,3 +363,39 @@ def test_what_keeps_individuals_apart_cannot_promise_is_said_of_them(con, algori
         with pytest.raises(ldiv_db.PolicyError, match=r"^individual: rows of one individual.*range k=2, e=3") as error:
             call(con, policy | algorithm)
         assert "bsgi" not in str(error.value)
+
+
+@pytest.mark.parametrize("rows", ["apart", "together", "aligned"])
+@pytest.mark.parametrize(
+    ("whose", "values", "require"),
+    [
+        ((1, 1, 1, 1), "abcd", {"k": 2}),
+        ((1, 1, 1, 1), "abcd", {"frequency": 2}),
+        ((1, 1, 1, 1), "abcd", {"distinct": 2}),
+        ((1, 1, 2, 2, 3, 3), "vavbvc", {"frequency": 2}),
+        ((1, 1, 1, 2, 2), "abcde", {"k": 3}),
+    ],
+)
+def test_a_plan_refuses_too_few_people_as_a_run_does(rows, whose, values, require):
+    """Their rows alone would do: of one person, of people who all have a value, of two."""
+    con = duckdb.connect()
+    con.execute("CREATE TABLE visits (who INT, day INT, age INT, dx VARCHAR)")
+    listed = [(who, day, 20 + day, value) for day, (who, value) in enumerate(zip(whose, values, strict=True))]
+    con.executemany("INSERT INTO visits VALUES (?, ?, ?, ?)", listed)
+    policy = {
+        "source": "visits",
+        "target": "release",
+        "quasi_identifiers": {"age": {"numeric": True}},
+        "sensitive": ["dx"],
+        "identifiers": ["day"],
+        "individual": {"column": "who", "rows": rows, **({"order": "day"} if rows == "aligned" else {})},
+        "require": [require],
+    }
+    if rows == "aligned" and len(set(whose)) == 3:
+        return  # by one row each everybody has another value, or not, as it is drawn
+    with pytest.raises(InfeasibleError) as planned:
+        ldiv_db.plan(con, policy)
+    with pytest.raises(InfeasibleError) as run:
+        ldiv_db.run(con, policy)
+    assert str(planned.value) == str(run.value)
+    assert not any("meets the policy as it stands" in str(remedy) for remedy in run.value.remedies)
