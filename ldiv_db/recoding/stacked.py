@@ -95,12 +95,11 @@ def stacked(engine: Engine, members: Sequence[Member]) -> Stack:
 def stack_of_one(engine: Engine, rows: Encoded) -> Stack:
     """The rows of one table whose people have numbers; its columns are called as they are."""
     assert rows.individual is not None  # noqa: S101 - people have numbers
-    member, codes = (
-        Member(1, "", rows, PERSON_NO, None, None, 0, ORDER, 0),
-        [a.code for a in (*rows.axes, *rows.sensitive)],
-    )
+    member = Member(1, "", rows, PERSON_NO, None, None, 0, ORDER, 0)
+    codes = [*(axis.code for axis in rows.axes), *(axis.code for axis in rows.sensitive)]
     listed = [{"member": member, "codes": {code: code for code in codes}}]
-    stacked_rows = engine.materialise("stacked", "recoding/tables/stack_rows", members=listed, codes=codes)
+    table = engine.materialise("stacked", "recoding/tables/stack_rows", members=listed, codes=codes)
     whose = replace(rows.individual, code=PERSON)
-    known = {"rows": stacked_rows, "kept": (), "rows_in": rows.row_count, "left_out": 0}
-    return Stack([member], replace(rows, individual=whose, cells=None, **known), dict.fromkeys(codes, member))
+    count = rows.row_count
+    known = replace(rows, rows=table, kept=(), rows_in=count, left_out=0, individual=whose, cells=None)
+    return Stack([member], known, dict.fromkeys(codes, member))

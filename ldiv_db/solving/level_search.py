@@ -262,8 +262,8 @@ class LevelSearch:
             gains = sorted(((self._gain(move), move) for move in moves), key=lambda one: (-one[0], one[1].level))
             better, touched = dict(chosen), set[LevelKey]()
             for gain, move in gains:
-                if gain > 0 and touched.isdisjoint(move.before) and self._affords(shapes, better | move.down):
-                    better |= move.down
+                if gain > 0 and touched.isdisjoint(move.before) and self._affords(shapes, {**better, **move.down}):
+                    better.update(move.down)
                     touched |= set(move.before)
             if not touched or self._poor(shapes, better):
                 break
