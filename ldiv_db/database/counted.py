@@ -81,7 +81,7 @@ def count_rows(
 
     Where columns are `hashed`, by a function that the warehouse must have, `content` is what equal rows have there.
     """
-    params = {"columns": columns, "weight": weight, "counted": counted, "hashed": hashed}
+    params = {"columns": columns, "weight": weight, "counted": counted, "hashed": hashed, "by_bytes": False}
     sql = there.written("database/count_combinations", source=table, **params)
     names = [*(column.alias.name for column in columns), *([CONTENT.name] if hashed else [])]
     found = there.fetch(engine, name, sql, [*names, weight.name])

@@ -247,7 +247,7 @@ def held_against(
         fingerprint=fingerprint,
         independent=resolved.policy.over_time == "independent",
         takes_key=not fingerprint.tables,
-        compared="releases of several tables are not held together" if fingerprint.tables else (),
+        compared="releases of several tables are not held together" if fingerprint.tables else "",
         forgotten=None if is_there else forgotten(engine, resolved, [one.rows for one in read]),
     )
     alike = [run for run in reversed(listed.runs) if _told(run) == (fingerprint.key, fingerprint.policy)]

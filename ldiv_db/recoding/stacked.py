@@ -9,7 +9,6 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.tables import named_in
 from ldiv_db.recoding.encoded import Axis, Encoded, SensitiveAxis
-from ldiv_db.recoding.units import PERSON_NO
 from ldiv_db.requirements import ROWS_ALONE, Distribution
 
 #: The columns of a person in the rows of all tables, and of what all rows have alike.
@@ -93,9 +92,9 @@ def stacked(engine: Engine, members: Sequence[Member]) -> Stack:
 
 
 def stack_of_one(engine: Engine, rows: Encoded) -> Stack:
-    """The rows of one table whose people have numbers; its columns are called as they are."""
-    assert rows.individual is not None  # noqa: S101 - people have numbers
-    member = Member(1, "", rows, PERSON_NO, None, None, 0, ORDER, 0)
+    """The rows of one table of people; its columns are called as they are."""
+    assert rows.individual is not None  # noqa: S101 - the caller has looked
+    member = Member(1, "", rows, rows.individual.code, None, None, 0, ORDER, 0)
     codes = [*(axis.code for axis in rows.axes), *(axis.code for axis in rows.sensitive)]
     listed = [{"member": member, "codes": {code: code for code in codes}}]
     table = engine.materialise("stacked", "recoding/tables/stack_rows", members=listed, codes=codes)

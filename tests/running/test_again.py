@@ -101,7 +101,7 @@ def test_changed_rows_stop_the_run_and_name_three_ways_on(bed: Any, change: str)
         {"keep": [], "identifiers": ["name", "ward"]},
         {"seed": 5},
         "taxonomy",
-        "ALTER TABLE patients ALTER age TYPE BIGINT",
+        "ALTER TABLE patients ALTER age TYPE DOUBLE",
     ],
     ids=str,
 )
@@ -408,7 +408,7 @@ def test_a_new_version_is_told_from_another_policy(bed: Any, other: str) -> None
     bed.sql(f"UPDATE ldiv.run SET versions = '{older}'")
     if other == "policy":
         bed.sql("UPDATE ldiv.run_secret SET policy_hash = 'of another form'")
-    planned = bed.call("plan", bed.database, bed.policy, "--json").json
+    planned, before = bed.call("plan", bed.database, bed.policy, "--json").json, rows(bed)
     again = published(bed)
     assert planned["unchanged"] is again["unchanged"] is None
     for said, is_made in ((planned, False), (again, True)):
@@ -416,6 +416,7 @@ def test_a_new_version_is_told_from_another_policy(bed: Any, other: str) -> None
         assert "the version is another now" in note and "by ldiv_db 0.0.9" in note and "another policy" not in note
         assert ("says if its release is the same" in note) != is_made
     assert (again["seed"] == first["seed"]) == (other == "release")
-    assert ("and its release is the same" in note) == (other == "release")
-    assert ("is another draft of it" in note) == (other == "policy")
+    is_same = rows(bed) == before
+    assert is_same or other == "policy"
+    assert ("and its release is the same" in note, "is another draft of it" in note) == (is_same, not is_same)
     assert published(bed)["unchanged"] == again["run_id"]
