@@ -166,7 +166,7 @@ def settled(shapes: Shapes, least: int) -> dict[int, Option] | None:
             shape: [o for o in options if o.kept not in banned and forced.get(shape, o.kept) == o.kept]
             for shape, options in shapes.options.items()
         }
-        choice = _Choice(shapes.people, allowed, least)
+        choice = _Choice(shapes.people, allowed, least, len(shapes.needs) == 1)
         choice.open_levels({*forced.values()} - banned)
         if small := choice.small():
             banned |= small
@@ -184,11 +184,14 @@ class _Choice:
     """What is chosen of the options of each shape, so that people keep as many rows as they can.
 
     By what could be a level: how many people would keep more rows by it than they do (`backing`), and how many more
-    that are (`gain`).
+    that are (`gain`). In one table, whose shapes have the order of their rows, who has more publishes no fewer.
     """
 
-    def __init__(self, people: Mapping[int, int], options: Mapping[int, Sequence[Option]], least: int) -> None:
+    def __init__(
+        self, people: Mapping[int, int], options: Mapping[int, Sequence[Option]], least: int, in_one_table: bool
+    ) -> None:
         self.chosen: dict[int, Option | None] = dict.fromkeys(options)
+        self._in_one_table = in_one_table
         self._people, self._options, self._least = people, options, least
         self._backing, self._gain = Counter[int](), Counter[int]()
         self._having: dict[int, list[int]] = {}
@@ -222,7 +225,7 @@ class _Choice:
         for kept, rows in sorted(asked.items(), key=lambda one: (-one[1], one[0])):
 
             def lost(shape: int, rows_kept: int = rows) -> tuple[int, int]:
-                now = self.chosen[shape]
+                now = None if self._in_one_table else self.chosen[shape]
                 return (self._people[shape] * (now[0] - rows_kept) if now else -1, shape)
 
             taken, people = dict[int, int](), 0
