@@ -133,10 +133,8 @@ def _placed(engine: Engine, stack: Stack, needs: Sequence[Need], secret: str) ->
 
 
 def _weights(stack: Stack) -> list[dict[str, int]]:
-    """What a row of each member loses if it is left out, its sensitive values too, and whether it has labels."""
+    """What a row of each member loses if it is left out, and whether it has labels."""
     lost = Counter[int]()
-    for attribute in stack.encoded.told:
-        lost[stack.owners[attribute.code].number] += ROW_UNIT
     for axis in stack.encoded.axes:
         lost[stack.owners[axis.code].number] += round(axis.weight * ROW_UNIT)
     labelled = {owner.number for axis in stack.encoded.axes if (owner := stack.owners[axis.code])}

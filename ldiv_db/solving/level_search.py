@@ -111,7 +111,7 @@ class LevelSearch:
                 continue
             able, within = self._able(shapes, chosen, least)
             lost = math.inf
-            if able and self._searches(within, able):
+            if able and self._affords(within, able) and self._searches(within, able):
                 able, lost = self._improved(within, able)
             if best is None or lost < least_lost:
                 best, least_lost = able, lost
@@ -191,6 +191,8 @@ class LevelSearch:
 
     def planned(self, shapes: Shapes, chosen: Chosen) -> tuple[Task, Algorithm, str]:
         """The task of all people, who publish what is chosen, its algorithm and why."""
+        if self.asked.compares_with_table:
+            self._compare(shapes, chosen)
         tasks = self._tasks(shapes, chosen)
         algorithm, told = self.algorithm.chosen(_largest(tasks))
         if any(algorithm.unfit(own) for _, own in tasks):  # of some people alone there may be another one
@@ -265,9 +267,14 @@ class LevelSearch:
                 if gain > 0 and touched.isdisjoint(move.before) and self._affords(shapes, {**better, **move.down}):
                     better.update(move.down)
                     touched |= set(move.before)
-            if not touched or self._poor(shapes, better):
+            if not touched:
+                break
+            if self._poor(shapes, better):
+                self._poor(shapes, chosen)
                 break
             chosen = better
+            self._measure(shapes, chosen, levels_of(chosen))  # where classes are compared with other people now
+        self._measure(shapes, chosen, levels_of(chosen))
         return chosen, self._left_out(shapes, chosen) + sum(self.lost[key] for key in levels_of(chosen))
 
     def _moves(self, shapes: Shapes, chosen: Chosen) -> list[_Move]:
