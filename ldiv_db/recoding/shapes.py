@@ -27,7 +27,7 @@ LevelKey = tuple[int, tuple[int, ...]]
 #: How many rows of a table people keep at most, where too few have more: all numbers, or some of them where there would
 #: be more combinations than are looked at.
 _CAPS, _MOST_CAPS = (range(65), (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)), 600
-#: A row loses as much as its quasi-identifiers weigh, in these units; as one does where its table has none.
+#: A row that is left out loses what its quasi-identifiers weigh, and 1 a sensitive value, in these units; or 1.
 ROW_UNIT = 10**6
 #: (position, member) of the rows of each level's people; those that stand together have one position.
 Places = Mapping[int, Sequence[tuple[int, int]]]
@@ -133,8 +133,9 @@ def _placed(engine: Engine, stack: Stack, needs: Sequence[Need], secret: str) ->
 
 
 def _weights(stack: Stack) -> list[dict[str, int]]:
-    """What a row of each member loses if it is left out, and whether it has labels."""
-    lost = Counter[int]()
+    """What a row of each member loses if it is left out, its sensitive values too, and whether it has labels."""
+    lost = Counter(stack.owners[attribute.code].number for attribute in stack.encoded.told)
+    lost = Counter({number: values * ROW_UNIT for number, values in lost.items()})
     for axis in stack.encoded.axes:
         lost[stack.owners[axis.code].number] += round(axis.weight * ROW_UNIT)
     labelled = {owner.number for axis in stack.encoded.axes if (owner := stack.owners[axis.code])}
