@@ -245,9 +245,10 @@ def test_a_group_that_cannot_meet_the_policy_is_joined_with_the_next() -> None:
 
 
 def test_a_group_that_loses_more_by_all_of_its_rows_is_joined_with_the_next() -> None:
-    """Two people far apart would be one class of all ages: by two of three rows each they are like others."""
-    rows = [(n, n // 2, 20 + n // 2 // 2, "n1", "abcdefgh"[n % 8], n) for n in range(64)]
-    rows += [(100 + 3 * n + i, 90 + n, (20, 35)[n], "n1", "ijklmn"[3 * n + i], i) for n in range(2) for i in range(3)]
+    """Two people far apart would be one class of all that there is: by two of three rows each they are like others."""
+    rows = [(n, n // 2, 20 + n // 4, "n1" if n < 32 else "s1", "abcdefgh"[n % 8], n) for n in range(64)]
+    far = [(90, 20, "n1"), (91, 35, "s1")]
+    rows += [(100 + n, *far[n // 3], "ijklmn"[n], n % 3) for n in range(6)]
     release, result = published(duckdb.connect(), rows)
     assert max(row[6] for row in release) == 2 and result.loss.rows_suppressed == 2
     every, _ = published(duckdb.connect(), rows, individual=ALIGNED | {"rows_at_most": 3})
