@@ -180,15 +180,17 @@ def runs(
         return []
     secret = _secrets(held, "run") if show_seeds or hashes else ""
     seeds, noted = table(engine, secret) if secret else None, "status" in held.columns("run")
-    found = engine.records("publishing/list_runs", runs=table(engine, "run"), noted=noted, seeds=seeds)
+    params = {"runs": table(engine, "run"), "noted": noted, "seeds": seeds, "versions": hashes}
+    found = engine.records("publishing/list_runs", **params)
     if not hashes:
         return found
     known = [name for name in _HASHES if name in held.columns(secret)]
     noted_of = {run_id: rest for run_id, *rest in engine.find(seeds, "run_id", *known)} if seeds and known else {}
     empty = dict.fromkeys(_HASHES)
     known_by = {run_id: dict(zip(known, rest, strict=False)) for run_id, rest in noted_of.items()}
-    made_by = {run_id: json.loads(text) for run_id, text in engine.find(table(engine, "run"), "run_id", "versions")}
-    return [{**run, **empty, **known_by.get(run["run_id"], {}), "versions": made_by[run["run_id"]]} for run in found]
+    return [
+        {**run, **empty, **known_by.get(run["run_id"], {}), "versions": json.loads(run["versions"])} for run in found
+    ]
 
 
 def seed_of(engine: Engine, target: str) -> int | None:

@@ -56,9 +56,11 @@ def test_stages_have_names(hospital, document):
     ldiv_db.report(hospital, "published", policy, **FEW, listener=Listener(on_stage=stages.append))
     named = ["auditing the release", "trying attacks", "counting and hashing the release"]
     named += ["counting and hashing the source", "measuring what was lost"]
-    assert stages == named
+    tried = [stage for stage in stages if stage.startswith("trying ") and stage != "trying attacks"]
+    assert len(set(tried)) > 3
+    assert [stage for stage in stages if stage not in tried] == named
     verify_report(hospital, document, "published", listener=Listener(on_stage=stages.append))
-    assert stages == [*named, *named, "counting plainly"]
+    assert [stage for stage in stages if stage not in tried] == [*named, *named, "counting plainly"]
 
 
 def test_numbers_without_a_second_source_are_named(hospital, document, public):

@@ -318,7 +318,8 @@ def small(**changes: Any) -> tuple[Any, Any]:
 
 #: What changes the release, or only what nobody reads of the source, and whether the release is another.
 CHANGES: dict[str, tuple[str, bool]] = {
-    "a type": ("ALTER TABLE stays ALTER age TYPE BIGINT", True),
+    "a width of numbers": ("ALTER TABLE stays ALTER age TYPE BIGINT", False),
+    "texts that are numbers now": ("ALTER TABLE patients ALTER age TYPE INTEGER", True),
     "an order of another type": ("ALTER TABLE stays ALTER day TYPE VARCHAR", True),
     "a public table": ("UPDATE wards SET beds = beds + 1", True),
     "rows in another order": ("CREATE OR REPLACE TABLE stays AS FROM stays ORDER BY hash(no)", False),

@@ -13,7 +13,7 @@ import pytest
 import ldiv_db
 from ldiv_db import InfeasibleError
 from ldiv_db.algorithms.local import strata
-from ldiv_db.solving.solve import PartwiseSolver
+from ldiv_db.solving import level_search, solve
 from tests.running.schemas import CHOICES, drawn, fill, policy_of
 from tests.running.test_aligned import POLICY, visits
 from tests.running.test_aligned import fill as fill_visits
@@ -26,18 +26,22 @@ REQUIREMENTS: list[dict[str, Any]] = [{"k": 3}, {"frequency": 2}, {"distinct": 2
 @pytest.fixture
 def together(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Counts the strata that are solved at once; after `apart()` every level is solved by itself."""
-    found, made = Counter[int](), PartwiseSolver._made_together
+    found, made = Counter[int](), solve.made_together
 
-    def counted(self: Any, algorithm: Any, tasks: Any) -> Any:
-        plans = made(self, algorithm, tasks)
+    def counted(tasks: Any, part_rows: int) -> Any:
+        plans = made(tasks, part_rows)
         found[len(plans)] += 1
         return plans
 
+    def solve_by(how: Any) -> None:
+        for module in (solve, level_search):
+            monkeypatch.setattr(module, "made_together", how)
+
     def apart() -> None:
-        monkeypatch.setattr(PartwiseSolver, "_made_together", lambda *given: {})
+        solve_by(lambda *given: {})
 
     def again() -> Counter[int]:
-        monkeypatch.setattr(PartwiseSolver, "_made_together", counted)
+        solve_by(counted)
         return found
 
     return again, apart
