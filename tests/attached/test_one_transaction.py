@@ -179,7 +179,7 @@ GIVEN = {
     "CREATE RULE more AS ON DELETE TO released WHERE false DO ALSO NOTHING": "the rules",
     "CREATE PUBLICATION sent FOR TABLE released": "the publications",
     "ALTER TABLE released REPLICA IDENTITY FULL": "the replica identity",
-    "CREATE STATISTICS both ON age, disease FROM released": "the extended statistics",
+    "CREATE STATISTICS age_and_disease ON age, disease FROM released": "the extended statistics",
     "ALTER TABLE released SET (fillfactor = 70)": "the storage parameters",
     "ALTER TABLE released ALTER age SET NOT NULL": "the constraints",
     "ALTER TABLE released ALTER age SET DEFAULT 'x'": "the defaults",
