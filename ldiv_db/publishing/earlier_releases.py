@@ -14,8 +14,8 @@ from ldiv_db.database.errors import nearest, refuse, refused
 from ldiv_db.database.names import Relation
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.inference import Inference, Release, check_releases
-from ldiv_db.publishing.pairings import limits_of
-from ldiv_db.publishing.series import require_release
+from ldiv_db.publishing.pairings import entered_limits, limits_of
+from ldiv_db.publishing.series import require_release, secret_of
 from ldiv_db.publishing.series_target import opened_entry, releases_of, sql_name_of
 
 #: Figures of a release that add up to where each row is.
@@ -37,7 +37,7 @@ class PublishedTables:
 
 
 def check_series(engine: Engine, series: str) -> Inference:
-    """Check all releases of a series, by the tables as they are now and each attribute's l of the last release."""
+    """Check all releases of a series, by the tables as they are now and the limits of the last release."""
     last = require_release(engine, series)
     file = last.report.get("file")
     if file is not None and not Path(file).is_file():
@@ -49,7 +49,9 @@ def check_series(engine: Engine, series: str) -> Inference:
             _require_table(engine, release.values, "series")
         entries = ledger.releases(engine, last.series)
         allowed = bool((entries[0].report.get("combinations") or {}).get("option") == "first")
-        inference = check_releases(engine, listed, limits_of(list(last.report["l"].items())), allowed=allowed)
+        kept = last.report.get(ledger.LIMITS)  # none in a ledger of an older version
+        limits = entered_limits(kept) if kept else limits_of(list(last.report["l"].items()))
+        inference = check_releases(engine, listed, limits, allowed=allowed, secret=secret_of(engine, last.series))
     return replace(inference, ordered=tuple(f"release {entry.release}" for entry in entries if entry.is_ordered))
 
 

@@ -26,7 +26,7 @@ from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.queries import Where
 from ldiv_db.display import Printed
-from ldiv_db.publishing.pairings import Channel, LimitedAttribute, load_limits, tell_pairings
+from ldiv_db.publishing.pairings import Channel, LimitedAttribute, list_limits, tell_pairings
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Inference(Printed):
 
     releases: tuple[str, ...]
     best: dict[str, float]
-    limits: dict[str, int]
+    limits: dict[str, LimitedAttribute]
     keys_exposed: int = 0
     channels: tuple[Channel, ...] = field(default_factory=tuple)
     allowed: tuple[Channel, ...] = field(default_factory=tuple)
@@ -74,7 +74,7 @@ class Inference(Printed):
             "releases": list(self.releases),
             "holds": self.holds,
             "keys_exposed": self.keys_exposed,
-            "attributes": {name: {"l": self.limits[name], "best": self.best.get(name, 0.0)} for name in self.limits},
+            "attributes": {name: {"l": self.limits[name].largest_l, "best": self.best.get(name, 0.0)} for name in self.limits},
             "channels": [channel.as_dict() for channel in self.channels],
             "allowed": [channel.as_dict() for channel in self.allowed],
             "ordered": list(self.ordered),
@@ -96,7 +96,7 @@ class Inference(Printed):
             return
         lines = [
             f"{channel.attribute} of {count_phrase(channel.keys, 'key', 'keys')} can be inferred with probability"
-            f" {channel.best:.3g}, more than 1/{self.limits[channel.attribute]}, by {_channel_in_words(channel)}"
+            f" {channel.best:.3g}, more than {self.limits[channel.attribute]}, by {_channel_in_words(channel)}"
             for channel in self.channels
         ]
         whose = f" of {count_phrase(self.keys_exposed, 'key', 'keys')}" if self.keys_exposed else ""
@@ -110,11 +110,13 @@ def check_releases(
     since: int = 1,
     allowed: bool = False,
     jointly: bool = False,
+    secret: str = "",
 ) -> Inference:
     """Check what releases, in their order, tell of their keys; pairs before release number `since` were checked before.
 
     With `allowed` combinations may tell what they do. With `jointly` values are ruled out over all keys and groups at
-    once too, which tells more only where keys change groups.
+    once too, which tells more only where keys change groups. `secret` is that of the series, by which values that have
+    limits of their own are known.
 
     Raises AuditError for tables that do not belong together: keys without values, or in several groups of a release.
     """
@@ -122,7 +124,7 @@ def check_releases(
     with engine.scope():
         _load(flow, releases, limits)
         _require_sound(flow.record("count_unsound"))
-        flow.know(limits=load_limits(engine, limits))
+        flow.know(limits=list_limits(engine, flow["cells"], limits, secret))
         flow.step("differing", "list_differing")
         flow.know(twins=flow.step("weighed", "weigh_twins"))
         flow.step("keys", "weigh_keys")
@@ -134,7 +136,7 @@ def check_releases(
         return Inference(
             releases=tuple(release.name for release in releases),
             best={names[number]: share for number, share in flow.rows("find_best_share")},
-            limits={limit.column.name: limit.l for limit in limits},
+            limits={limit.column.name: limit for limit in limits},
             keys_exposed=rows[0]["all_keys"] if rows else 0,
             channels=tuple(
                 Channel(

@@ -23,7 +23,6 @@ from ldiv_db.policy.sources import DECOMPOSITIONS
 from ldiv_db.publishing.report import Report
 from ldiv_db.publishing.result import Result
 from ldiv_db.recoding.rules import forget_recoding, record_recoding
-from ldiv_db.requirements import plain
 
 STARTED, WRITTEN, PUBLISHED = "started", "written", "published"
 #: What was published, and never handed out.
@@ -38,6 +37,8 @@ RELEASE_TABLES = ("release", "release_secret", "release_member", "release_group"
 SERIES_TABLES = ("series_secret", "series")
 #: How many rows there are of which those who publish one source hold the same, by a hash of what it is called.
 LOCKS = 1024
+#: What of a release's report the ledger alone has: what nobody may come to more than, with digests of values.
+LIMITS = "limits"
 #: By what a run's rows and policy are known again.
 _HASHES = ("hash_key", "rows_hash", "policy_hash", "columns_read")
 #: The types of values that are entered; all others are text.
@@ -76,7 +77,8 @@ class Entry:
 
     def as_dict(self) -> dict[str, Any]:
         told = {"status": self.status, "released_at": self.released_at, "warning": self.warning}
-        return {**self.report, "rows_of_table": self.rows, **told}
+        report = {name: value for name, value in self.report.items() if name != LIMITS}
+        return {**report, "rows_of_table": self.rows, **told}
 
 
 def rows_of_table(report: Mapping[str, Any]) -> int:
@@ -126,7 +128,7 @@ def enter_run(engine: Engine, result: Result, status: str, report: Report | None
             "run_requirement",
             run_id=result.run_id,
             requirement=verdict.requirement.name,
-            parameters=json.dumps({name: plain(value) for name, value in verdict.requirement.shown.items()}),
+            parameters=json.dumps(verdict.entry["parameters"]),
             holds=verdict.holds,
             worst=verdict.worst,
         )

@@ -13,8 +13,11 @@ its pairings. So only the first release of a series has a table of them, and the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from hashlib import sha256
 from typing import Any, Literal
 
 from ldiv_db.algorithms.decomposition.grouping import Secret
@@ -22,15 +25,37 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.requirements.guarantees import Guarantee
+from ldiv_db.requirements.values import Named
 
 
 @dataclass(frozen=True)
 class LimitedAttribute:
-    """A sensitive attribute, by its number and column, and its l: nobody may come to more than 1/l."""
+    """A sensitive attribute, by its number and column, and the largest `share` of a value that anybody may come to.
+
+    Values that may have another share are in `own`, by digests after the secret of their series: the ledger keeps them,
+    and has no value as it is.
+    """
 
     number: int
     column: Identifier
-    l: int
+    share: Fraction
+    own: Mapping[str, Fraction] = field(default_factory=dict)
+
+    @property
+    def largest_l(self) -> int:
+        """The largest l whose 1/l bounds the share of values that have none of their own."""
+        return math.floor(1 / self.share) if self.share else 1
+
+    @property
+    def entry(self) -> list[Any]:
+        """The limit as the ledger keeps it: `entered` reads it."""
+        return [str(self.share), {digest: str(share) for digest, share in self.own.items()}]
+
+    def __str__(self) -> str:
+        most = f"1/{self.share.denominator}" if self.share.numerator == 1 else f"{float(self.share):.3g}"
+        own = count_phrase(len(self.own), "value has its own", "values have their own")
+        return f"{most} ({own})" if self.own else most
 
     @property
     def text(self) -> Identifier:
@@ -62,13 +87,51 @@ class Channel:
 
 def limits_of(settings: Sequence[tuple[str, int]]) -> list[LimitedAttribute]:
     """The attributes with their l, numbered."""
-    return [LimitedAttribute(number, Identifier(name), least) for number, (name, least) in enumerate(settings, 1)]
+    listed = enumerate(settings, 1)
+    return [LimitedAttribute(number, Identifier(name), Fraction(1, least)) for number, (name, least) in listed]
 
 
-def load_limits(engine: Engine, limits: Sequence[LimitedAttribute]) -> Relation:
-    """The TEMP table (attribute_no, l)."""
-    rows = [(limit.number, limit.l) for limit in limits]
-    return engine.load("limits", {"attribute_no": "INTEGER", "l": "BIGINT"}, rows)
+def promised_limits(promises: Mapping[str, Guarantee], secret: str) -> list[LimitedAttribute]:
+    """The attributes with what is promised of each of their values in a series of that secret, numbered."""
+    return [
+        LimitedAttribute(
+            number,
+            Identifier(name),
+            promise.share,
+            {_digest(value, secret): share for value, share in promise.shares if share != promise.share},
+        )
+        for number, (name, promise) in enumerate(promises.items(), 1)
+    ]
+
+
+def entered_limits(entries: Mapping[str, Sequence[Any]]) -> list[LimitedAttribute]:
+    """The attributes as the ledger keeps them, numbered."""
+    return [
+        LimitedAttribute(n, Identifier(name), Fraction(share), {one: Fraction(own[one]) for one in own})
+        for n, (name, (share, own)) in enumerate(entries.items(), 1)
+    ]
+
+
+def _digest(value: Named, secret: str) -> str:
+    """The digest of a value as `list_cells` writes it: `list_limits` makes the same one."""
+    return sha256(f"{secret}:{'-' if value is None else f'={value}'}".encode()).hexdigest()
+
+
+def load_shares(engine: Engine, limits: Sequence[LimitedAttribute]) -> Relation:
+    """The TEMP table (attribute_no, numerator, denominator) of the shares of values that have none of their own."""
+    return engine.load("shares", _KEY | _SHARE, [(one.number, *one.share.as_integer_ratio()) for one in limits])
+
+
+def list_limits(engine: Engine, cells: Relation, limits: Sequence[LimitedAttribute], secret: str) -> Relation:
+    """The TEMP table (attribute_no, value, numerator, denominator) of the share that each value of cells may have."""
+    rows = [(one.number, digest, *share.as_integer_ratio()) for one in limits for digest, share in one.own.items()]
+    own = engine.load("own", _KEY | {"digest": "VARCHAR"} | _SHARE, rows)
+    given = {"cells": cells, "shares": load_shares(engine, limits), "own": own, "secret": secret}
+    return engine.materialise("limits", "publishing/list_limits", **given)
+
+
+_KEY = {"attribute_no": "INTEGER"}
+_SHARE = {"numerator": "HUGEINT", "denominator": "HUGEINT"}
 
 
 Option = Literal["checked", "first", "none"]
@@ -112,7 +175,7 @@ def plan_combinations(
     """Decide if the first groups, `shown` (group_no, the codes to be published), get a table of combinations."""
     if option == "none":
         return CombinationsDecision(option, published=False)
-    coded = [LimitedAttribute(secret.number, secret.code, secret.l) for secret in secrets]
+    coded = [LimitedAttribute(secret.number, secret.code, Fraction(1, secret.l)) for secret in secrets]
     told_by = {"published": shown, "attributes": coded, "group": [Identifier("group_no")], "count": None, "release": 1}
     cells = engine.materialise("cells", "publishing/list_cells", **told_by)
     names = {secret.code.name: secret.name for secret in secrets}
@@ -138,11 +201,11 @@ def tell_pairings(
     """
     if len(limits) < 2:
         return []
-    flow = EngineFlow(engine, "publishing", cells=cells, limits=load_limits(engine, limits))
+    flow = EngineFlow(engine, "publishing", cells=cells, shares=load_shares(engine, limits))
     flow.step("pairs", "list_pairs", combined=combined, before=before, attributes=limits)
     flow.step("alike", "match_groups")
     rows = engine.records("publishing/summarise_pairs", **flow.params("summarise_pairs"))
-    flow.drop("pairs", "alike", "limits")
+    flow.drop("pairs", "alike", "shares")
     names = {limit.number: limit.column.name for limit in limits}
     return [
         Channel(names[row["attribute_no"]], releases, row["rows"], row["best"], names[row["known_no"]]) for row in rows

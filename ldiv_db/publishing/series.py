@@ -168,6 +168,12 @@ def _find_series(engine: Engine, name: str) -> dict[str, Any] | None:
     return {**dict(zip(columns, rows[0], strict=True)), "secret": secret[0][0]} if rows and secret else None
 
 
+def secret_of(engine: Engine, series: str) -> str:
+    """The secret of a series of the ledger, empty if it has none."""
+    noted = _find_series(engine, series)
+    return noted["secret"] if noted else ""
+
+
 def name_of(engine: Engine, text: str, path: Path | None = None) -> str:
     """The ledger's name of the series that `text` names, with its file at `path`; `text` if it has no such series."""
     known = {entry.series: entry.report.get("file") for entry in releases(engine)}

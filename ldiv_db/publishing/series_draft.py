@@ -25,7 +25,7 @@ from ldiv_db.publishing.fingerprints import versions
 from ldiv_db.publishing.history import Watch
 from ldiv_db.publishing.inference import check_releases
 from ldiv_db.publishing.ledger import Entry
-from ldiv_db.publishing.pairings import CombinationsDecision, limits_of
+from ldiv_db.publishing.pairings import CombinationsDecision, LimitedAttribute
 from ldiv_db.publishing.result import HAND_OUT_ONE, Forgotten, Released
 from ldiv_db.publishing.series import ANOTHER_TARGET, Series, groups_of, members_of, record_members, record_series
 from ldiv_db.publishing.series_target import ReleaseTables, SeriesTarget, releases_of, settle_entry
@@ -112,8 +112,8 @@ class SeriesDraft(Draft[Released]):
 
     @property
     @abstractmethod
-    def limits(self) -> list[tuple[str, int]]:
-        """Each sensitive attribute with its l: nobody may come to more than 1/l."""
+    def limits(self) -> list[LimitedAttribute]:
+        """What nobody may come to more than, of each sensitive attribute."""
 
     @abstractmethod
     def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None) -> None:
@@ -186,7 +186,7 @@ class SeriesDraft(Draft[Released]):
             audits = self.audit_tables(self.tables(prefix), counts, short_groups)
             listed = releases_of(engine, prefix, target.algorithm, series.next, series.name, target.one_table)
             allowed = self.combined is not None and self.combined.allowed
-            inference = check_releases(engine, listed, limits_of(self.limits), series.next, allowed)
+            inference = check_releases(engine, listed, self.limits, series.next, allowed, secret=series.secret)
             inference.require_good()
             figures = self._figures(counts)
         notes = self.start.notes(*self.notes, *_notes(counts), *self.noted)
@@ -201,7 +201,9 @@ class SeriesDraft(Draft[Released]):
 
     def enter(self, outcome: Released, status: str) -> None:
         self.watch.hold()
-        report = outcome.as_dict() | self.start.target.where
+        limits = {limit.column.name: limit.entry for limit in self.limits}
+        judged = [{**one.entry, "sensitive": audit.sensitive} for audit in outcome.audits for one in audit.verdicts]
+        report = outcome.as_dict() | {"requirements": judged, ledger.LIMITS: limits} | self.start.target.where
         ledger.advance_release(self.engine, self.series.name, self.series.next, report, status)
 
     def settle(self, in_place: bool) -> None:
@@ -230,7 +232,7 @@ class SeriesDraft(Draft[Released]):
             "source": start.source.name,
             "file": start.resolved.target.file,
             "tables": [str(table) for table in self.tables(start.target.prefix).all],
-            "l": dict(self.limits),
+            "l": {limit.column.name: limit.largest_l for limit in self.limits},
             "rows_in": matched.rows_in,
             "rows_left_out": matched.left_out,
             "rows_published": counts["rows_kept"] + self.rows_new,

@@ -149,8 +149,8 @@ def _released_facts(released: Released, show_seed: bool) -> Iterator[tuple[str, 
 def inference_text(found: Inference) -> Iterator[Part]:
     """What comparing releases reveals of each attribute, and by which channels."""
     rows = [
-        (name, f"1/{least}", f"{found.best.get(name, 0):.4f}", yes_or_no(found.keeps(name)))
-        for name, least in found.limits.items()
+        (name, str(limit), f"{found.best.get(name, 0):.4f}", yes_or_no(found.keeps(name)))
+        for name, limit in found.limits.items()
     ]
     title = f"what {len(found.releases)} releases reveal" if len(found.releases) > 1 else "what the release reveals"
     yield table_of(title, ("attribute", "at most", "best probability", "holds"), rows)

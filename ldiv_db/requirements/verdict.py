@@ -71,6 +71,11 @@ class Verdict:
             "read_once": self.once,
         }
 
+    @property
+    def entry(self) -> dict[str, Any]:
+        """The verdict as a ledger has it, which is told of values of the policy no more than how many there are."""
+        return self.as_dict() | {"parameters": {name: plain(value) for name, value in self.requirement.shown.items()}}
+
 
 def judge(engine: Engine, requirement: Requirement, classes: Classes, watch: Watch | None = None) -> Verdict:
     """The verdict on one requirement over the classes of a published table."""

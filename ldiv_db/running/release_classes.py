@@ -24,6 +24,7 @@ from ldiv_db.database.names import Identifier
 from ldiv_db.database.queries import Where
 from ldiv_db.policy.sources import KEEPS_APART
 from ldiv_db.publishing.draft import NewClasses
+from ldiv_db.publishing.pairings import LimitedAttribute, promised_limits
 from ldiv_db.publishing.refusals import compare_columns
 from ldiv_db.publishing.series_draft import MATCHED, MatchedRows, ReleaseStart, SeriesDraft, match_rows
 from ldiv_db.publishing.series_target import ReleaseTables
@@ -51,11 +52,10 @@ class ClassesDraft(SeriesDraft):
     loss: Loss | None
 
     @property
-    def limits(self) -> list[tuple[str, int]]:
-        """Requirements allow no value a larger share than 1/l, rounded down; l is 1 where some are not bounded."""
-        required = self.classes.requirements.items()
-        shares = {name: promised_by(wanted).largest_share for name, wanted in required}
-        return [(c.name, int(1 / shares[c.name]) if shares[c.name] else 1) for c in self.start.source.sensitive]
+    def limits(self) -> list[LimitedAttribute]:
+        """What requirements allow each value: of harmless values, and where none bounds shares, whatever there is."""
+        promises = {c.name: promised_by(self.classes.requirements[c.name]) for c in self.start.source.sensitive}
+        return promised_limits(promises, self.series.secret)
 
     def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None) -> None:
         engine = self.engine

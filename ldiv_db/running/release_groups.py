@@ -29,7 +29,7 @@ from ldiv_db.database.context import Listener
 from ldiv_db.database.errors import AuditError, InfeasibleError, refused, rows_phrase
 from ldiv_db.policy.sources import GROUP_ID
 from ldiv_db.publishing.draft import require_rows
-from ldiv_db.publishing.pairings import CombinationsDecision, plan_combinations
+from ldiv_db.publishing.pairings import CombinationsDecision, LimitedAttribute, limits_of, plan_combinations
 from ldiv_db.publishing.series import ANOTHER_TARGET
 from ldiv_db.publishing.series_draft import MATCHED, MatchedRows, ReleaseStart, SeriesDraft, match_rows
 from ldiv_db.publishing.series_target import ReleaseTables, sql_name_of
@@ -60,8 +60,8 @@ class DecomposedDraft(SeriesDraft):
     groups: Groups
 
     @property
-    def limits(self) -> list[tuple[str, int]]:
-        return [(secret.name, secret.l) for secret in self.source.sensitive]
+    def limits(self) -> list[LimitedAttribute]:
+        return limits_of([(secret.name, secret.l) for secret in self.source.sensitive])
 
     def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None, create: Create | None = None) -> None:
         """As every draft; they are tables that stay, unless `create` makes others of what a template selects."""

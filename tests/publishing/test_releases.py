@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import subprocess
 import sys
@@ -19,8 +20,11 @@ from times import seeds
 import ldiv_db
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Relation
+from ldiv_db.publishing import ledger
+from ldiv_db.publishing.earlier_releases import check_series
 from ldiv_db.publishing.inference import Release, check_releases
-from ldiv_db.publishing.pairings import limits_of
+from ldiv_db.publishing.pairings import limits_of, promised_limits
+from ldiv_db.requirements.guarantees import Guarantee
 
 
 def publish(con, policy):
@@ -263,6 +267,35 @@ def test_without_protection_the_attacker_wins(con):
     assert wins == 2 and checked
 
 
+def test_beside_harmless_values_the_others_keep_their_limit(con):
+    """What is left of the first night's class is cough alone, or the harmless value: the first is too much."""
+    rows = [(i, i, ["none", "none", "flu", "cough"][i % 4], "p") for i in range(8)]
+    fill(con, "people", {"id": "INTEGER", "person": "INTEGER", "s1": "VARCHAR", "s2": "VARCHAR"}, rows)
+    wanted = policy(
+        quasi_identifiers={"person": {"numeric": True}}, sensitive={"s1": {"harmless": ["none"]}}, identifiers=["s2"],
+        require=[{"frequency": 3}], algorithm="topdown",
+    )  # fmt: skip
+    first = publish(con, wanted)
+    assert first.figures["l"] == {"s1": 3} and first.inference.best["s1"] <= 1 / 3
+    (report,) = con.execute("SELECT report FROM ldiv.release").fetchone()
+    assert "none" not in report and json.loads(report)["limits"]["s1"][0] == "1/3"
+    checked = check_series(Engine(con), "pub.p")
+    assert checked.holds and "limits" not in ledger.releases(Engine(con))[0].as_dict()
+    assert "1/3 (1 value has its own)" in str(checked)
+    publish(con, wanted)
+    con.execute("CREATE TABLE kept AS FROM pub.p_1")
+    others = "UPDATE pub.p_1 SET s1 = concat('was ', rowid) WHERE s1 <> '{0}' AND class_id IN (FROM found)"
+    con.execute("CREATE TABLE found AS SELECT class_id FROM pub.p_1 WHERE s1 = 'cough'")
+    con.execute(others.format("cough"))
+    assert not check_series(Engine(con), "pub.p").holds
+    with pytest.raises(ldiv_db.AuditError, match=r"probability 1, more than 1/3 \(1 value has its own\), by comp"):
+        publish(con, wanted)
+    con.execute("DELETE FROM pub.p_1")
+    con.execute("INSERT INTO pub.p_1 FROM kept")
+    con.execute(others.format("none"))
+    assert check_series(Engine(con), "pub.p").holds and publish(con, wanted).figures["release"] == 3
+
+
 # -- the check, against its definition in plain Python ---------------------------------------------------
 
 
@@ -270,18 +303,26 @@ def share(values):
     return Fraction(max(values.values()), sum(values.values())) if values else Fraction(0)
 
 
+def shares(values):
+    return {value: Fraction(n, sum(values.values())) for value, n in values.items() if n}
+
+
 def told(releases, attribute):
-    """The best probability for every key: alone, by intersection, and by what groups have and lack."""
-    best = defaultdict(Fraction)
+    """The best probability of every key's values: alone, by intersection, and by what groups have and lack."""
+    best = defaultdict(dict)
+
+    def learn(key, found):
+        best[key] |= {value: max(best[key].get(value, Fraction(0)), found[value]) for value in found}
+
     for people, values in releases:
         for key, group in people.items():
-            best[key] = max(best[key], share(values[group][attribute]))
+            learn(key, shares(values[group][attribute]))
     for key in list(best):
         multisets = [values[people[key]][attribute] for people, values in releases if key in people]
         common = multisets[0]
         for other in multisets[1:]:
             common = common & other
-        best[key] = max(best[key], share(common))
+        learn(key, shares(common))
     for i, (people, values) in enumerate(releases):
         for j, (others, theirs) in enumerate(releases):
             if i == j:
@@ -296,12 +337,13 @@ def told(releases, attribute):
                     weights = Counter({v: (n - common[v]) * max(common.total(), 1) + common[v] * pool
                                        for v, n in first.items()})  # fmt: skip
                     for key in mine - them if first != second and sum(weights.values()) else ():
-                        best[key] = max(best[key], share(weights))
+                        learn(key, shares(weights))
     return best
 
 
+@pytest.mark.parametrize("own", [{}, {"c": Fraction(1), "a": Fraction(3, 5)}], ids=["one limit", "limits of values"])
 @pytest.mark.parametrize("seed", range(12))
-def test_the_check_is_what_it_says(con, seed):
+def test_the_check_is_what_it_says(con, seed, own):
     draw = random.Random(seed)
     con.execute("SET threads = 1")
     engine, releases, listed = Engine(con), [], []
@@ -325,13 +367,17 @@ def test_the_check_is_what_it_says(con, seed):
     found = check_releases(
         engine,
         [Release(name, Relation.parse(name), ("g",), Relation.parse(name), "id") for name, _ in listed],
-        limits_of([("a", 2), ("b", 3)]),
+        promised_limits(
+            {"a": Guarantee(share=Fraction(1, 2), shares=tuple(own.items())), "b": Guarantee(share=Fraction(1, 3))}, "s"
+        ),
+        secret="s",
     )
     exposed = set()
-    for i, (name, l) in enumerate([("a", 2), ("b", 3)]):
+    for i, (name, limit, others) in enumerate([("a", Fraction(1, 2), own), ("b", Fraction(1, 3), {})]):
         best = told(releases, i)
-        assert abs(found.best[name] - float(max(best.values()))) < 1e-12
-        over = {key for key, probability in best.items() if probability * l > 1}
+        bounded = [best[key][value] for key in best for value in best[key] if others.get(value, limit) < 1]
+        assert abs(found.best[name] - float(max(bounded))) < 1e-12
+        over = {key for key in best if any(best[key][value] > others.get(value, limit) for value in best[key])}
         assert found.keeps(name) == (not over)
         exposed |= over
     assert found.keys_exposed == len(exposed)
@@ -384,7 +430,7 @@ def test_all_keys_together_tell_what_brute_force_finds(con, seed):
         listed.append(Release(f"t{number}", Relation.parse(f"t{number}"), ("g",), Relation.parse(f"t{number}"), "id"))
     together = check_releases(Engine(con), listed, limits_of([("a", 2)]), jointly=True)
     alone, jointly = told(releases, 0), possible(releases, 0)
-    best = {key: max(alone[key], share(jointly[key])) for key in alone}
+    best = {key: max(*alone[key].values(), share(jointly[key])) for key in alone}
     assert abs(together.best["a"] - float(max(best.values()))) < 1e-12
     assert together.keys_exposed == sum(probability > Fraction(1, 2) for probability in best.values())
 

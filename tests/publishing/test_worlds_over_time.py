@@ -21,7 +21,7 @@ from ldiv_db import InfeasibleError
 
 COLUMNS = {"id": "INTEGER", "person": "VARCHAR", "age": "INTEGER", "s": "VARCHAR"}
 #: What makes the classes: by `bsgi` of people with several rows as well.
-WAYS = ("auto", "topdown", "mondrian", "peel", "stratified", "tp", "bsgi", "bsgi of people")
+WAYS = ("auto", "topdown", "mondrian", "peel", "stratified", "tp", "bsgi", "bsgi of people", "peel beside harmless")
 
 Row = tuple[int, str, int, str]
 #: The first and the last age that a class covers, and its values.
@@ -29,17 +29,17 @@ Class = tuple[int, int, tuple[str, ...]]
 
 
 def policy_of(way: str) -> dict[str, Any]:
-    name, _, people = way.partition(" ")
+    name, _, more = way.partition(" ")
     document = {
         "source": "people",
         "target": {"table": "out"},
         "key": "id",
         "quasi_identifiers": {"age": {"taxonomy": {"ranges": [10, 20]}} if name == "tp" else {"numeric": True}},
-        "sensitive": ["s"],
+        "sensitive": {"s": {"harmless": ["b"]} if "harmless" in more else {}},
         "require": [{"unique_distinct" if name == "bsgi" else "frequency": 2}],
         "algorithm": name,
     }
-    return document | ({"individual": "person"} if people else {"identifiers": ["person"]})
+    return document | ({"individual": "person"} if "people" in more else {"identifiers": ["person"]})
 
 
 def drawn(draw: random.Random, first: int, count: int) -> list[Row]:
@@ -135,7 +135,7 @@ def test_no_value_is_likelier_than_promised_over_all_nights(con: Any, way: str) 
             rows = changed(draw, rows, 100 * (night + 1))
         count, found = posteriors(nights, "people" in way)
         assert count or not nights, "the world as it was agrees with all nights"
-        assert all(share <= Fraction(1, 2) for share in found.values())
+        assert all(share <= Fraction(1, 2) for (_, value), share in found.items() if (way, value) != (WAYS[-1], "b"))
         several += count > 1
         nights_with_classes += sum(bool(classes) for _, classes in nights[1:])
     assert several and nights_with_classes
