@@ -74,7 +74,7 @@ class Inference(Printed):
             "releases": list(self.releases),
             "holds": self.holds,
             "keys_exposed": self.keys_exposed,
-            "attributes": {name: {"l": self.limits[name].largest_l, "best": self.best.get(name, 0.0)} for name in self.limits},
+            "attributes": {n: {"l": one.largest_l, "best": self.best.get(n, 0.0)} for n, one in self.limits.items()},
             "channels": [channel.as_dict() for channel in self.channels],
             "allowed": [channel.as_dict() for channel in self.allowed],
             "ordered": list(self.ordered),
