@@ -16,7 +16,7 @@ from ldiv_db.publishing import ledger
 from ldiv_db.publishing.inference import Inference, Release, check_releases
 from ldiv_db.publishing.pairings import entered_limits, limits_of
 from ldiv_db.publishing.series import require_release, secret_of
-from ldiv_db.publishing.series_target import opened_entry, releases_of, sql_name_of
+from ldiv_db.publishing.series_target import sql_name_of, target_of
 
 #: Figures of a release that add up to where each row is.
 _FIGURES = ("rows_in", "rows_published", "rows_waiting", "rows_changed", "counterfeits", "groups")
@@ -39,12 +39,11 @@ class PublishedTables:
 def check_series(engine: Engine, series: str) -> Inference:
     """Check all releases of a series, by the tables as they are now and the limits of the last release."""
     last = require_release(engine, series)
-    file = last.report.get("file")
+    file, target = last.report.get("file"), target_of(engine, last)
     if file is not None and not Path(file).is_file():
         raise refused("series", f"no file {file}, to which {last.series} was published")
-    with opened_entry(engine, last) as prefix:
-        one_table = bool(last.report.get("one_table"))
-        listed = releases_of(engine, prefix, last.report["algorithm"], last.release, last.series, one_table)
+    with target.opened() as prefix:
+        listed = target.releases(prefix, last.release)
         for release in listed:
             _require_table(engine, release.values, "series")
         entries = ledger.releases(engine, last.series)

@@ -28,7 +28,7 @@ from ldiv_db.publishing.ledger import Entry
 from ldiv_db.publishing.pairings import CombinationsDecision, LimitedAttribute
 from ldiv_db.publishing.result import HAND_OUT_ONE, Forgotten, Released
 from ldiv_db.publishing.series import ANOTHER_TARGET, Series, groups_of, members_of, record_members, record_series
-from ldiv_db.publishing.series_target import ReleaseTables, SeriesTarget, releases_of, settle_entry
+from ldiv_db.publishing.series_target import ReleaseTables, SeriesTarget, settle_entry
 from ldiv_db.recoding.encode import Coding
 from ldiv_db.recoding.encoded import Renamed
 
@@ -179,12 +179,12 @@ class SeriesDraft(Draft[Released]):
 
     def audit(self, where: Where) -> Released:
         """The release as written, audited and compared with all earlier ones by the keys in the ledger."""
-        engine, series, target, prefix = self.engine, self.series, self.start.target, _prefix(where)
+        engine, series, prefix = self.engine, self.series, _prefix(where)
         with engine.transaction():
             record_members(engine, series, self.rows, self.shown)
             counts, short_groups = self._counted()
             audits = self.audit_tables(self.tables(prefix), counts, short_groups)
-            listed = releases_of(engine, prefix, target.algorithm, series.next, series.name, target.one_table)
+            listed = self.start.target.releases(prefix, series.next)
             allowed = self.combined is not None and self.combined.allowed
             inference = check_releases(engine, listed, self.limits, series.next, allowed, secret=series.secret)
             inference.require_good()
@@ -265,16 +265,19 @@ def _notes(counts: dict[str, Any]) -> list[str]:
     return notes
 
 
-def match_rows(start: ReleaseStart, copy: Relation, coding: Coding | DecompositionCoding) -> MatchedRows:
-    """The rows of a copy of the source, matched with earlier releases by the hashes of their keys.
+def match_rows(start: ReleaseStart, coding: Coding | DecompositionCoding, world: Relation | None = None) -> MatchedRows:
+    """The rows of the source, or of a `world` in its place, matched with earlier releases by the hashes of their keys.
 
+    The copy of the source is dropped once it is matched.
     Raises PolicyError if keys are written otherwise than in earlier releases, so that they would not be matched.
     """
     engine, series, name = start.engine, start.series, start.source.key_name
     members = members_of(engine, series)
     flow = EngineFlow(engine, "publishing", members=members, secret=series.secret, series=series.name)
     flow.know(hashed=coding.sensitive, release=series.next)
-    matched = flow.step("matched", "match_rows", rows=copy, key=coding.key)
+    matched = flow.step("matched", "match_rows", rows=world or coding.snapshot, key=coding.key)
+    if world is None:
+        engine.drop(coding.snapshot)
     if not (series.is_new or series.key.is_written_as(series.key_before)):
         key = Renamed(Identifier(name), Identifier(name))
         counts = flow.record("count_respelt", source=start.source.relation, rows=matched, key=key)

@@ -58,43 +58,9 @@ class ReleaseTables:
         return list(dict.fromkeys(listed))
 
 
-def tables_of(prefix: Relation, algorithm: str, release: int | None) -> ReleaseTables:
-    """The tables of a release: of `published.census` `published.census_1_qid` and so on, or `published.census_1`.
-
-    Whether it has combinations is not said, only what their table is called. Without a number of a release all of them
-    are one table, `published.census`.
-    """
-    if release is None:
-        return ReleaseTables(prefix, prefix, group=CLASS_ID)
-
-    def named(*suffix: str) -> Relation:
-        return Relation((*prefix.parts[:-1], "_".join([prefix.name, str(release), *suffix])))
-
-    if algorithm not in DECOMPOSITIONS:
-        return ReleaseTables(named(), named(), group=CLASS_ID)
-    people, values, *rest = (named(suffix) for suffix in DECOMPOSITIONS[algorithm])
-    return ReleaseTables(people, values, rest[0] if rest else None, count=None if rest else COUNT)
-
-
 def sql_name_of(table: Relation) -> str:
     """The table as people know it, whatever its database is attached as."""
     return ".".join(table.parts[-2:])
-
-
-def releases_of(
-    engine: Engine, prefix: Relation, algorithm: str, last: int, series: str, one_table: bool = False
-) -> list[Release]:
-    """The releases of a series up to `last`, as they lie in the database of `prefix`.
-
-    Of those that are `one_table` there is the last alone, which has all classes of the others as they were.
-    """
-    members, listed = ledger.table(engine, "release_member"), []
-    for number in [last] if one_table else range(1, last + 1):
-        found = tables_of(prefix, algorithm, None if one_table else number)
-        combined = found.marginals if found.marginals and catalog.table_exists(engine, found.marginals) else None
-        release = Release(f"release {number}", found.values, (found.group,), count=found.count, combinations=combined)
-        listed.append(replace(release, members=members, series=series, number=number))
-    return listed
 
 
 @dataclass(frozen=True)
@@ -129,8 +95,35 @@ class SeriesTarget:
         return "target.table" if self.one_table else "target.prefix"
 
     def tables(self, prefix: Relation, release: int) -> ReleaseTables:
-        """The tables of a release, with `prefix` as it is called where it is open."""
-        return tables_of(prefix, self.algorithm, None if self.one_table else release)
+        """The tables of a release: of `published.census` `published.census_1_qid` and so on, or `published.census_1`.
+
+        The prefix is as it is called where it is open. Whether there are combinations is not said, only what their
+        table is called.
+        """
+        if self.one_table:
+            return ReleaseTables(prefix, prefix, group=CLASS_ID)
+
+        def named(*suffix: str) -> Relation:
+            return Relation((*prefix.parts[:-1], "_".join([prefix.name, str(release), *suffix])))
+
+        if self.algorithm not in DECOMPOSITIONS:
+            return ReleaseTables(named(), named(), group=CLASS_ID)
+        people, values, *rest = (named(suffix) for suffix in DECOMPOSITIONS[self.algorithm])
+        return ReleaseTables(people, values, rest[0] if rest else None, count=None if rest else COUNT)
+
+    def releases(self, prefix: Relation, last: int) -> list[Release]:
+        """The releases of the series up to `last`, as they lie in the database of `prefix`.
+
+        Of those that are one table there is the last alone, which has all classes of the others as they were.
+        """
+        engine, listed = self.engine, []
+        own: dict[str, Any] = {"members": ledger.table(engine, "release_member"), "series": self.name}
+        for number in [last] if self.one_table else range(1, last + 1):
+            found = self.tables(prefix, number)
+            combined = found.marginals if found.marginals and catalog.table_exists(engine, found.marginals) else None
+            told: dict[str, Any] = {"count": found.count, "combinations": combined, "number": number, **own}
+            listed.append(Release(f"release {number}", found.values, (found.group,), **told))
+        return listed
 
     def opened(self) -> AbstractContextManager[Relation]:
         """A context in which the series' tables can be read; it gives their prefix."""
@@ -218,23 +211,23 @@ def settle_entry(engine: Engine, entry: Entry) -> None:
     ledger.settle_release(engine, entry.series, entry.release, _is_in_place(engine, entry))
 
 
-def opened_entry(engine: Engine, entry: Entry) -> AbstractContextManager[Relation]:
-    """A context in which the tables of a series can be read, where the ledger says they are; it gives their prefix."""
-    prefix, file = named_table(entry.report.get("prefix", entry.series), "series"), entry.report.get("file")
-    if file is None:
-        return InDatabase(engine, prefix).opened()
-    return DatabaseFile(engine, Path(file), file, prefix).opened()
+def target_of(engine: Engine, entry: Entry) -> SeriesTarget:
+    """The target of a series, as the ledger has it."""
+    report = entry.report
+    prefix, file = named_table(report.get("prefix", entry.series), "series"), report.get("file")
+    place = InDatabase(engine, prefix) if file is None else DatabaseFile(engine, Path(file), file, prefix)
+    return SeriesTarget(report["algorithm"], prefix, entry.series, place, bool(report.get("one_table")))
 
 
 def _is_in_place(engine: Engine, entry: Entry) -> bool:
     """True if the file of a release has its tables; of one table, which earlier releases have made, its last class."""
     if not Path(entry.report["file"]).exists():
         return False
-    one_table = entry.report.get("one_table")
-    with opened_entry(engine, entry) as prefix:
-        tables = tables_of(prefix, entry.report["algorithm"], None if one_table else entry.release)
+    target = target_of(engine, entry)
+    with target.opened() as prefix:
+        tables = target.tables(prefix, entry.release)
         if not all(catalog.table_exists(engine, table) for table in tables.plain.all):
             return False
         own = [Where("series", entry.series), Where("release", entry.release)]
-        last = engine.most(ledger.table(engine, "release_group"), "group_id", *own) if one_table else None
+        last = engine.most(ledger.table(engine, "release_group"), "group_id", *own) if target.one_table else None
         return last is None or (engine.most(tables.people, tables.group) or 0) >= last

@@ -14,7 +14,7 @@ from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.resolve import QuasiColumn, Source
 from ldiv_db.recoding.axes import Encoder, as_numbered, scan
 from ldiv_db.recoding.encoded import Axis, Encoded, Renamed, SensitiveAxis
-from ldiv_db.recoding.snapshot import Copied, loose, names_of, own_columns, renamed
+from ldiv_db.recoding.snapshot import Copied, loose, names_of, own_columns, renamed, require_keys
 from ldiv_db.recoding.units import counted_by_members
 
 #: The column of keys of a copy of the source.
@@ -27,12 +27,14 @@ def read_source(
     """The source copied, with codes for all its values, and if it is `keyed` with its keys.
 
     If it counts equal rows, and they may stay `counted`, its counts are copied. Raises InfeasibleError for an empty
-    source and for NULLs that are to be rejected, PolicyError for values that a taxonomy lacks, which are counted, and
-    with `show_values` up to ten of them named.
+    source, for NULLs that are to be rejected and for rows without a key of their own, PolicyError for values that a
+    taxonomy lacks, which are counted, and with `show_values` up to ten of them named.
     """
     own = own_columns(engine, source)
     key = [Renamed(Identifier(source.key_name), KEY)] if keyed else []
     copied, axes = scan(engine, source, show_values, [*own, *key], counted)
+    if keyed:
+        require_keys(engine, source, copied.snapshot, KEY)
     encoder = Encoder(engine, source, copied, show_values)
     return Coding(
         **vars(copied),

@@ -9,28 +9,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from ldiv_db.algorithms.decomposition.encode import read_source as read_decomposed
 from ldiv_db.auditing.kept import warn_of_kept
 from ldiv_db.database import migrate
+from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import refused
 from ldiv_db.policy.reading import Policy
 from ldiv_db.policy.resolve import Check, Findings, Resolved, resolve
-from ldiv_db.policy.sources import DECOMPOSITIONS
+from ldiv_db.policy.sources import DECOMPOSITIONS, GROUP_ID
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.history import Published, Watch, forgotten, known_as
 from ldiv_db.publishing.in_warehouse import InWarehouse
-from ldiv_db.publishing.refusals import refuse_read_tables, refuse_read_target
-from ldiv_db.publishing.series import key_of, open_series
+from ldiv_db.publishing.refusals import compare_columns, refuse_read_tables, refuse_read_target
+from ldiv_db.publishing.series import ANOTHER_TARGET, key_of, open_series
 from ldiv_db.publishing.series_draft import ReleaseStart
-from ldiv_db.publishing.series_target import SeriesTarget, series_target_of
-from ldiv_db.running.release_classes import ClassesDraft, check_classes_before, plan_classes
-from ldiv_db.running.release_groups import (
-    DecomposedDraft,
-    check_decomposed_before,
-    decomposition_options,
-    plan_decomposition,
-)
+from ldiv_db.publishing.series_target import ReleaseTables, SeriesTarget, series_target_of, sql_name_of
+from ldiv_db.recoding.encode import read_source
+from ldiv_db.running.release_classes import ClassesDraft, plan_classes
+from ldiv_db.running.release_groups import DecomposedDraft, decomposition_options, plan_groups
 from ldiv_db.running.run_spec import series_algorithm
 
 
@@ -58,8 +56,8 @@ def draft_release(
     start = _start(resolved, resolved.judged["target"], begun)
     on_stage("forming groups")
     if resolved.algorithm in DECOMPOSITIONS:
-        return plan_decomposition(start, context.listener)
-    return plan_classes(start, context)
+        return plan_groups(start, context, read_decomposed(engine, resolved))
+    return plan_classes(start, context, read_source(engine, resolved.source, context.show_values, keyed=True))
 
 
 def refuse_unsettled(engine: Engine, series: str) -> None:
@@ -107,10 +105,21 @@ def _start(resolved: Resolved, target: SeriesTarget, begun: float) -> ReleaseSta
     start = ReleaseStart(resolved, series, target, watch, begun, beside, forgets, kept)
     if series.releases:
         with target.opened() as prefix:
-            before = target.require_earlier(prefix, series.releases)
-            (check_decomposed_before if algorithm in DECOMPOSITIONS else check_classes_before)(start, before)
+            _require_columns(start, target.require_earlier(prefix, series.releases))
     target.destination.held.close()
     return start
+
+
+def _require_columns(start: ReleaseStart, before: ReleaseTables) -> None:
+    """Raise PolicyError unless the last release's tables have the columns that the next one has."""
+    if start.resolved.algorithm not in DECOMPOSITIONS:
+        if not start.target.destination.has_rows:
+            compare_columns(start.engine, start.resolved.types, before.people)
+        return
+    wanted = {GROUP_ID, *(name.lower() for name in start.resolved.limits), *([before.count] if before.count else [])}
+    if wanted != {column.name.lower() for column in columns_of(start.engine, before.values)}:
+        what = f"{sql_name_of(before.values)} has other sensitive attributes than the policy"
+        raise refused("sensitive", what, ANOTHER_TARGET)
 
 
 def _published_beside(resolved: Resolved, published: Published) -> str:

@@ -20,20 +20,18 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Context
 from ldiv_db.database.equality import looseness
 from ldiv_db.database.errors import InfeasibleError
-from ldiv_db.database.names import Identifier
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.queries import Where
 from ldiv_db.policy.sources import KEEPS_APART
 from ldiv_db.publishing.draft import NewClasses
 from ldiv_db.publishing.pairings import LimitedAttribute, promised_limits
-from ldiv_db.publishing.refusals import compare_columns
-from ldiv_db.publishing.series_draft import MATCHED, MatchedRows, ReleaseStart, SeriesDraft, match_rows
+from ldiv_db.publishing.series_draft import MATCHED, ReleaseStart, SeriesDraft, match_rows
 from ldiv_db.publishing.series_target import ReleaseTables
 from ldiv_db.recoding.axes import among
-from ldiv_db.recoding.encode import Coding, read_source
+from ldiv_db.recoding.encode import Coding
 from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, plan_recoding
-from ldiv_db.recoding.snapshot import require_keys
 from ldiv_db.requirements import Requirement, promised_by
 from ldiv_db.requirements.guarantees import most_classes
 from ldiv_db.running.classes import work_out
@@ -77,31 +75,15 @@ class ClassesDraft(SeriesDraft):
         return {"loss_new": self.loss.as_dict(self.plan.l) if self.loss else None, "search": self.plan.search}
 
 
-def check_classes_before(start: ReleaseStart, tables: ReleaseTables) -> None:
-    """Raise PolicyError unless the last release's table has the columns that the next one has."""
-    if not start.target.destination.has_rows:
-        compare_columns(start.engine, start.resolved.types, tables.people)
-
-
-def plan_classes(start: ReleaseStart, context: Context) -> ClassesDraft:
-    """The release as it will be; raises before any work if it cannot be made."""
-    coding = read_source(start.engine, start.source, context.show_values, keyed=True)
-    assert coding.key is not None  # noqa: S101 - releases over time have one
-    require_keys(start.engine, start.source, coding.snapshot, coding.key.alias)
-    matched = match_rows(start, coding.snapshot, coding)
-    start.engine.drop(coding.snapshot)
-    return plan_matched(start, context, coding, matched)
-
-
-def plan_matched(
+def plan_classes(
     start: ReleaseStart,
     context: Context,
     coding: Coding,
-    matched: MatchedRows,
+    world: Relation | None = None,
     side_columns: Sequence[Renamed] = (),
 ) -> ClassesDraft:
-    """The release of a matched copy of the source as it will be; raises before any work if it cannot be made."""
-    engine, resolved = start.engine, start.resolved
+    """The release of the source, or of a `world`, as it will be; raises before any work if it cannot be made."""
+    engine, resolved, matched = start.engine, start.resolved, match_rows(start, coding, world)
     free = engine.select("free", matched.rows, where=[Where("group_id", None)]) if start.series.groups else matched.rows
     key = [coding.key.alias] if start.target.destination.has_rows and coding.key else []
     encoded = coding.encode(free, side_columns, [*MATCHED, *key])

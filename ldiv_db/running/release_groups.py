@@ -18,34 +18,25 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldiv_db.algorithms.base import read_options
-from ldiv_db.algorithms.decomposition.encode import DecompositionCoding, read_source
+from ldiv_db.algorithms.decomposition.encode import DecompositionCoding
 from ldiv_db.algorithms.decomposition.grouping import DecompositionOptions, Grouping, Secret
 from ldiv_db.algorithms.decomposition.steps import Groups, make_groups
 from ldiv_db.algorithms.infeasible import no_class
 from ldiv_db.auditing.audit import Audit, audit_table, require_good
 from ldiv_db.auditing.subject import Pair, Subject
-from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.context import Listener
+from ldiv_db.database.context import Context
 from ldiv_db.database.errors import AuditError, InfeasibleError, refused, rows_phrase
+from ldiv_db.database.names import Relation
 from ldiv_db.policy.sources import GROUP_ID
 from ldiv_db.publishing.draft import require_rows
 from ldiv_db.publishing.pairings import CombinationsDecision, LimitedAttribute, limits_of, plan_combinations
-from ldiv_db.publishing.series import ANOTHER_TARGET
-from ldiv_db.publishing.series_draft import MATCHED, MatchedRows, ReleaseStart, SeriesDraft, match_rows
-from ldiv_db.publishing.series_target import ReleaseTables, sql_name_of
+from ldiv_db.publishing.series_draft import MATCHED, ReleaseStart, SeriesDraft, match_rows
+from ldiv_db.publishing.series_target import ReleaseTables
 from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements import Attribute, RequirementSpec
 
 #: Makes a table of what a template selects, given the table, the template and what fills its parameters.
 Create = Callable[..., None]
-
-
-def check_decomposed_before(start: ReleaseStart, tables: ReleaseTables) -> None:
-    """Raise PolicyError unless the last release's tables have the columns that the policy still has."""
-    wanted = {GROUP_ID, *(name.lower() for name in start.resolved.limits), *([tables.count] if tables.count else [])}
-    if wanted != {column.name.lower() for column in columns_of(start.engine, tables.values)}:
-        what = f"{sql_name_of(tables.values)} has other sensitive attributes than the policy"
-        raise refused("sensitive", what, ANOTHER_TARGET)
 
 
 #: Rows left over join groups at once, and are not kept back, in the algorithms that know no releases over time.
@@ -115,29 +106,21 @@ class DecomposedDraft(SeriesDraft):
         return [*map(str, self.groups.refused), *self.start.resolved.warnings, *([note] if note else [])]
 
 
-def plan_decomposition(start: ReleaseStart, listener: Listener) -> DecomposedDraft:
-    """The release as it will be; raises before any work if it cannot be made."""
-    coding = read_source(start.engine, start.resolved)
-    matched = match_rows(start, coding.snapshot, coding)
-    start.engine.drop(coding.snapshot)
-    return plan_groups(start, listener, coding, matched)
-
-
 def plan_groups(
     start: ReleaseStart,
-    listener: Listener,
+    context: Context,
     coding: DecompositionCoding,
-    matched: MatchedRows,
+    world: Relation | None = None,
     side_columns: Sequence[Renamed] = (),
 ) -> DecomposedDraft:
-    """The release of a matched copy of the source as it will be; raises if it cannot be made."""
-    engine, resolved, series = start.engine, start.resolved, start.series
+    """The release of the source, or of a `world`, as it will be; raises if it cannot be made."""
+    engine, resolved, series, matched = start.engine, start.resolved, start.series, match_rows(start, coding, world)
     options = decomposition_options(resolved.algorithm, resolved.options)
     rows = coding.encode(matched.rows, side_columns, MATCHED)
     keeps_back = resolved.algorithm == "decomposition_plus" and not resolved.transparent
     waits = options.starvation if keeps_back else AT_ONCE
     attributes = (coding.primary, coding.others)
-    task = Grouping(engine, rows, *attributes, options, resolved.source.seed, series.next, listener.on_progress)
+    task = Grouping(engine, rows, *attributes, options, resolved.source.seed, series.next, context.listener.on_progress)
     groups = make_groups(task, rows, waits)
     if not groups.count and not series.groups:
         raise InfeasibleError(_no_group_reason(coding.primary, groups))

@@ -30,7 +30,7 @@ from ldiv_db.policy.sources import GROUP_ID
 from ldiv_db.publishing.history import Watch
 from ldiv_db.publishing.ledger import release_seed, releases, seed_of
 from ldiv_db.publishing.series import Series, key_of
-from ldiv_db.publishing.series_draft import ReleaseStart, match_rows
+from ldiv_db.publishing.series_draft import ReleaseStart
 from ldiv_db.publishing.series_target import ReleaseTables, SeriesTarget, series_target_of, sql_name_of
 from ldiv_db.recoding.encode import Coding, read_source
 from ldiv_db.recoding.encoded import Encoded, Renamed
@@ -38,7 +38,7 @@ from ldiv_db.recoding.recode import PUBLISHED, Recoding, SpanColumn, keep_types,
 from ldiv_db.running.classes import work_out
 from ldiv_db.running.preparation import make_ready
 from ldiv_db.running.release import judge_series_algorithm
-from ldiv_db.running.release_classes import plan_matched
+from ldiv_db.running.release_classes import plan_classes
 from ldiv_db.running.release_groups import plan_groups
 from ldiv_db.running.run_spec import resolve_algorithm
 
@@ -250,7 +250,7 @@ class SeriesMethod(ClassesMethod):
 
     def make(self, world: Relation, seed: int) -> MadeRelease:
         start, coding = self.start.by_seed(seed), self.coded(seed)
-        draft = plan_matched(start, Context(), coding, match_rows(start, world, coding), [_ROW_NO])
+        draft = plan_classes(start, Context(), coding, world, [_ROW_NO])
         return self.shown(draft.classes.encoded, draft.classes.recoding, True)
 
 
@@ -269,7 +269,7 @@ class GroupsMethod(Method):
 
     def make(self, world: Relation, seed: int) -> MadeRelease:
         start = self.start.by_seed(seed)
-        draft = plan_groups(start, Listener(), self.coding, match_rows(start, world, self.coding), [_ROW_NO])
+        draft = plan_groups(start, Context(), self.coding, world, [_ROW_NO])
         made: dict[Relation, Relation] = {}
 
         def create(target: Relation, template: str, **params: Any) -> None:

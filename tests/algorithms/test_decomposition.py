@@ -99,19 +99,19 @@ def test_linkable_values_of_the_papers_first_group(con, paper):
     """Rows 1, 3, 5 and 7 are the paper's group 1: its linkable salaries are 1, 2, 4, 7 and 8."""
     engine = Engine(con)
     coding = read_source(engine, resolve(engine, parse_policy(paper_policy()), Path()))
-    found = coding.encode(coding.snapshot)
-    values = dict(con.execute(f"SELECT code, value FROM {found.others[0].dictionary.sql()}").fetchall())
-    by_row = dict(con.execute(f"SELECT row_id, s2 FROM {found.rows.sql()}").fetchall())
-    joined = f"SELECT r.row_id, p.tuple FROM {found.rows.sql()} r JOIN people p ON p.birthday = r.q3"
+    rows = coding.encode(coding.snapshot)
+    values = dict(con.execute(f"SELECT code, value FROM {coding.others[0].dictionary.sql()}").fetchall())
+    by_row = dict(con.execute(f"SELECT row_id, s2 FROM {rows.sql()}").fetchall())
+    joined = f"SELECT r.row_id, p.tuple FROM {rows.sql()} r JOIN people p ON p.birthday = r.q3"
     keys = dict(con.execute(joined).fetchall())
-    codes = con.execute(f"SELECT row_id, s1, s2 FROM {found.rows.sql()}").fetchall()
+    codes = con.execute(f"SELECT row_id, s1, s2 FROM {rows.sql()}").fetchall()
     members = engine.load(
         "members",
         {"row_id": "BIGINT", "group_no": "BIGINT", "s1": "INTEGER", "s2": "INTEGER"},
         [(row, 1 if keys[row] in (1, 3, 5, 7) else -row, s1, s2) for row, s1, s2 in codes],
     )
-    task = Grouping(engine, found.rows, found.primary, found.others, DecompositionOptions())
-    task = with_counts(with_links(task, found.rows), members)
+    task = Grouping(engine, rows, coding.primary, coding.others, DecompositionOptions())
+    task = with_counts(with_links(task, rows), members)
     links = con.execute(
         f"SELECT DISTINCT k.code FROM {members.sql()} m JOIN {task.others[0].links.sql()} k ON k.primary_code = m.s1"
         " WHERE m.group_no = 1"

@@ -34,7 +34,7 @@ from ldiv_db.publishing.history import Watch
 from ldiv_db.publishing.in_database import InDatabase
 from ldiv_db.publishing.series import Key, Series
 from ldiv_db.publishing.series_draft import MatchedRows, ReleaseStart
-from ldiv_db.publishing.series_target import SeriesTarget, tables_of
+from ldiv_db.publishing.series_target import SeriesTarget
 from ldiv_db.recoding import recode
 from ldiv_db.recoding.encode import read_source
 from ldiv_db.recoding.recode import plan_recoding
@@ -310,11 +310,12 @@ def test_a_release_of_a_series_is_published_alike(tmp_path):
     found = []
     for turn in range(3):
         with connection(1 + turn % 2) as con:
-            tables = [tables_of(Relation(("main", "p")), "bsgi", number) for number in (1, 2)]
             for number, part in enumerate((case, later)):
                 with drafted(part, tmp_path, {"seed": turn}, "unused", con) as draft:
                     series = Series("p", "secret", Key("person", "text"), releases=number, last_group=40 * number)
-                    next_release(draft, series).write_tables(tables[number], tables[0] if number else None)
+                    release = next_release(draft, series)
+                    tables = [release.start.target.tables(Relation(("main", "p")), number) for number in (1, 2)]
+                    release.write_tables(tables[number], tables[0] if number else None)
             found.append(table_content(con, *(table.people for table in tables)))
         case, later = case.dealt_out(), later.dealt_out()
     assert found[0] == found[1] == found[2]
