@@ -20,8 +20,7 @@ from ldiv_db.policy.reading import load_file
 from ldiv_db.policy.resolve import Findings
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.schema import members_of
-from ldiv_db.running.release import judge_series_algorithm
-from ldiv_db.running.run_spec import make_algorithm
+from ldiv_db.running.release import judge_algorithm
 
 policy_app = group_of_commands("Check policies without a database, and print the JSON Schema that editors take.")
 
@@ -77,10 +76,7 @@ def _judge(policy: Policy, folder: Path) -> None:
     """Raise PolicyError for an algorithm or options that there are not, and taxonomies that cannot be read or made."""
     problems = Problems()
     with problems.collected():
-        if policy.is_series:
-            judge_series_algorithm(Findings(policy, folder))
-        else:
-            make_algorithm(policy)
+        judge_algorithm(Findings(policy, folder))
     made = {name: qi for name, qi in policy.quasi_identifiers.items() if qi.taxonomy and qi.taxonomy.name is None}
     if made and not policy.decomposes:
         with open_for_command(":memory:") as connection:

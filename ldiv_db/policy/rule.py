@@ -16,7 +16,7 @@ When = Callable[[Policy], bool | Iterable[Args]]
 class PolicyRule(NamedTuple):
     """A rule that a policy breaks when `when` is true, or in each of the cases that `when` lists, and its problem.
 
-    In the texts `{algorithm}` is the policy's, and `{series}` that of a decomposition or the words for other series.
+    In the texts `{algorithm}` is the policy's.
     """
 
     when: When
@@ -26,17 +26,13 @@ class PolicyRule(NamedTuple):
 
     def problems(self, policy: Policy) -> Iterator[Problem]:
         """The problem, once for each case."""
-        cases, name = self.when(policy), policy.algorithm.name
-        said = {"algorithm": name, "series": name if policy.decomposes else "releases over time"}
-        for case in [()] * cases if isinstance(cases, bool) else cases:
-            yield Problem(*(text.format(*case, **said) for text in self[1:]))
+        return problems_of_cases(policy, self.when(policy), self[1:])
 
 
-def within(scope: Callable[[Policy], bool], beginning: str, *rules: tuple[Any, ...]) -> Iterator[PolicyRule]:
-    """The rules where `scope` holds, each message after the same beginning."""
-    for when, key, message, *remedy in rules:
-        yield PolicyRule(_both(scope, when), key, beginning + message, *remedy)
-
-
-def _both(scope: Callable[[Policy], bool], when: When) -> When:
-    return lambda policy: scope(policy) and when(policy)
+def problems_of_cases(
+    policy: Policy, cases: bool | Iterable[Args], texts: Iterable[str], **said: str
+) -> Iterator[Problem]:
+    """A problem for each case, of texts for its key, what is wrong and the way out."""
+    words = {"algorithm": policy.algorithm.name, **said}
+    for case in [()] * cases if isinstance(cases, bool) else cases:
+        yield Problem(*(text.format(*case, **words) for text in texts))

@@ -17,9 +17,10 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, nearest
 from ldiv_db.database.names import Relation
 from ldiv_db.policy.document import Policy
+from ldiv_db.policy.limits import limit_problems
 from ldiv_db.policy.parts import Problems, unreported
 from ldiv_db.policy.settings import Individual
-from ldiv_db.policy.sources import DECOMPOSITIONS, Frame, open_source
+from ldiv_db.policy.sources import Frame, open_source
 from ldiv_db.policy.tables import PolicyTable, named_in
 from ldiv_db.policy.targets import Target
 from ldiv_db.requirements import RequirementSpec
@@ -28,34 +29,26 @@ from ldiv_db.requirements import RequirementSpec
 PERSON = "ldiv_person"
 #: What is said of each table, not of all.
 _OF_EACH = ("source", "target", "quasi_identifiers", "sensitive", "identifiers", "keep")
-_ONE = "publish that table by itself"
-#: What no release of several tables has, and why.
-_REFUSED = {
-    "key": ("several tables are one release: nothing is known of what the next one adds to it", "leave it out"),
-    "transparent": ("it is proved for one row of each person", "leave it out"),
-    "weight": ("counts do not say whose rows they are", "give the rows"),
-    "preserve": ("queries are asked of one table", "leave it out"),
-    "databases": ("all tables lie in the database that is opened", "leave it out"),
-}
 
 
 def schema_problems(policy: Policy, broken: Callable[[Policy], list[Problem]]) -> Iterator[Problem]:
     """Everything that is wrong with a policy of several tables; `broken` are the problems of the policy of one."""
-    known = [*_of_keys(policy), *_of_all(policy)]
+    known = [*_of_keys(policy), *_of_all(policy), *limit_problems(policy, "tables")]
     for number, spec in enumerate(policy.require):
         known += _of_requirement(policy, number, spec)
     for name, table in policy.tables.items():
-        known += _under(name, [p for of in (_of_links, _of_rows, _of_target) for p in of(policy, name, table)])
+        found = _under(name, [p for of in (_of_links, _of_rows, _of_target) for p in of(policy, name, table)])
+        known += unreported(found, known)
     if not members_of(policy):
         known.append(Problem("tables", "has none whose rows belong to people", "say `person: COLUMN` of one"))
     yield from known
-    found = [
+    broken_by = [
         problem
         for name, member in members_of(policy).items()
         for problem in _under(name, broken(_without(member, name, known)))
         if not problem.key.startswith(f"tables.{name}.require")
     ]
-    yield from unreported(told_once(found), known)
+    yield from unreported(told_once(broken_by), known)
 
 
 def _without(member: Policy, name: str, known: Sequence[Problem]) -> Policy:
@@ -83,13 +76,10 @@ def _under(name: str, found: Iterable[Problem]) -> list[Problem]:
 
 
 def _of_keys(policy: Policy) -> Iterator[Problem]:
-    """The problems of keys that stand in the wrong place, or of which nothing is known for several tables."""
+    """The problems of keys that stand in the wrong place."""
     for key in _OF_EACH:
         if key in policy.model_fields_set:
             yield Problem(key, "stands with each of the tables", f"tables: {{NAME: {{{key}: …}}}}")
-    for key, (why, way_out) in _REFUSED.items():
-        if key in policy.model_fields_set:
-            yield Problem(key, f"does not go with tables: {why}", way_out)
 
 
 def _of_all(policy: Policy) -> Iterator[Problem]:
@@ -100,24 +90,6 @@ def _of_all(policy: Policy) -> Iterator[Problem]:
         yield Problem("individual", "is required: the column that says who a person is", "individual: COLUMN")
     elif policy.individual.model_fields_set - {"column"}:
         yield Problem("individual", "takes a column: tables say by which `order` rows are published", "leave the rest")
-    if policy.algorithm.name in DECOMPOSITIONS:
-        what = f"{policy.algorithm.name} publishes tables of its own for one source"
-        yield Problem("algorithm.name", what, "algorithm: auto, topdown, peel or mondrian")
-    if policy.nulls == "suppress":
-        yield Problem("nulls", "a row that is left out lacks in other tables", "nulls: value, or a query as the source")
-    if policy.nulls_sensitive != "reject":
-        what = "a person's values are known, or a row is not theirs"
-        yield Problem("nulls_sensitive", what, "coalesce(…) in a query as the source gives NULL a value")
-    if policy.suppressed != "judge":
-        yield Problem("suppressed", "people are counted, whose values are not left out one by one", "judge")
-    if policy.output.class_id or policy.output.person:
-        key = "class_id" if policy.output.class_id else "person"
-        yield Problem(f"output.{key}", "people and rows are linked by their keys, under the names of these", _LEAVE)
-    for name in policy.output.centres:
-        yield Problem(f"output.{name}", "means and medians are of one table with one row a person", _LEAVE)
-
-
-_LEAVE = "leave it out"
 
 
 def _of_requirement(policy: Policy, number: int, spec: RequirementSpec) -> Iterator[Problem]:
@@ -129,14 +101,8 @@ def _of_requirement(policy: Policy, number: int, spec: RequirementSpec) -> Itera
     for name in spec.sensitive:
         if name.lower() not in known:
             yield Problem(f"{key}.sensitive", f"{name!r} is not sensitive", nearest(name, policy.sensitive))
-    refused = (
-        (spec.kind.compares_with_table, "compares classes with all people, and not all have rows", "frequency"),
-        (spec.counts_people, "counts people of a population by the labels of one row", _ONE),
-        (spec.is_auto, "asks for the values of one table", "give a number"),
-        (spec.kind.on_people is None or spec.others_known, "is about rows of one value", "frequency, or k"),
-        (not spec.kind.rows_only and not known, "is about sensitive values, and no table has any", "k"),
-    )
-    yield from [Problem(key, f"{spec.name} {why}", way_out) for is_so, why, way_out in refused if is_so][:1]
+    if not (spec.kind.rows_only or known):
+        yield Problem(key, f"{spec.name} is about sensitive values, and no table has any", "k")
 
 
 def _of_links(policy: Policy, name: str, table: PolicyTable) -> Iterator[Problem]:
@@ -193,14 +159,9 @@ def _is_linked(policy: Policy, name: str) -> bool:
 
 def _of_target(policy: Policy, name: str, table: PolicyTable) -> Iterator[Problem]:
     target, first = table.target, next(iter(policy.tables.values())).target
-    if target.database or target.prefix or target.format not in (None, "parquet"):
-        what = "several tables go to the database that is opened, or to Parquet files in a folder of their own"
-        yield Problem("target", what, "target: {table: …}, or {file: FOLDER/NAME.parquet}")
-    elif target.folder != first.folder or target.folder == Path():
+    if target.folder != first.folder or target.folder == Path():
         what = "files go to one folder, which is moved into place with all tables"
         yield Problem("target", what, f"target: {{file: FOLDER/{name}.parquet}} of each")
-    elif target.if_exists == "append":
-        yield Problem("target.if_exists", "nobody knows whose rows are published already", "replace")
     elif broken := target.problems():
         yield from broken
     else:

@@ -15,7 +15,7 @@ from ldiv_db.database.templates import render
 from ldiv_db.database.traits_there import DIALECTS, TRAITS
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.reading import of_one_table
-from ldiv_db.policy.rules import WEIGHT_RULES, broken
+from ldiv_db.policy.rules import weight_problems
 from ldiv_db.policy.sources import PolicySource
 
 #: The template of the counts.
@@ -68,7 +68,7 @@ def _problems(policy: Policy, source: str | None) -> Iterator[Problem]:
         what = f"{policy.source} holds the counts already"
         yield Problem("source", what, "name the table of the rows beside the policy: --source")
     weight = weight_of(policy)
-    yield from broken(policy.model_copy(update={"weight": weight}), WEIGHT_RULES)
+    yield from weight_problems(policy.model_copy(update={"weight": weight}))
     if weight.lower() in map(str.lower, counted_columns(policy)):
         yield Problem("weight", f"{weight} is a column of the policy already", "give the counts another name")
 

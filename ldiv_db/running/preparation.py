@@ -21,7 +21,7 @@ from ldiv_db.auditing.people_names import LikelyPeople, likely_people, warn_of_m
 from ldiv_db.auditing.refusals import refuse_unknown
 from ldiv_db.database.context import Listener
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import Problem, refuse, refused
+from ldiv_db.database.errors import Problem, refuse
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.display import Shown
@@ -208,14 +208,11 @@ def make_ready(
     engine: Engine, listener: Listener, resolved: Resolved, algorithm: Algorithm, encoded: Encoded
 ) -> PreparedRun:
     """The run with its task and the algorithm that is chosen; raises PolicyError for what that does not take."""
-    if resolved.source.counts_people and resolved.target.if_exists == "append":
-        what = "does not go with individual: nobody knows whose rows are published already"
-        raise refused("target.if_exists", what, "replace, or a table of its own")
     secret = key_of_release(engine, resolved) if resolved.released.person else ""
     task, absent = task_of(engine, listener, resolved, algorithm, encoded, secret)
     refuse_unknown(resolved.suppressed, task.requirements)
     chosen, reason = algorithm.chosen(task)
-    refuse_forms(chosen, resolved.released, resolved.source.same)  # of an algorithm that the policy left open
+    refuse_forms(chosen, resolved.released, resolved.policy)  # of an algorithm that the policy left open
     if chosen.traits.populations:
         task = replace(task, people=place_people(engine, resolved, encoded, task.requirements))
     chosen.refuse_unfit(task)

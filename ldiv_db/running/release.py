@@ -29,7 +29,7 @@ from ldiv_db.publishing.series_target import ReleaseTables, SeriesTarget, series
 from ldiv_db.recoding.encode import read_source
 from ldiv_db.running.release_classes import ClassesDraft, plan_classes
 from ldiv_db.running.release_groups import DecomposedDraft, decomposition_options, plan_groups
-from ldiv_db.running.run_spec import series_algorithm
+from ldiv_db.running.run_spec import make_algorithm
 
 
 def draft_release(
@@ -46,7 +46,7 @@ def draft_release(
     """
     on_stage = context.listener.on_stage
     target = partial(_checked_target, engine, there)
-    checks: dict[str, Check] = {"algorithm": judge_series_algorithm, "target": target}
+    checks: dict[str, Check] = {"algorithm": judge_algorithm, "target": target}
     resolved = resolve(engine, policy, context.folder, checks)
     on_stage("reading earlier releases")
     if there:
@@ -76,10 +76,13 @@ def _checked_target(engine: Engine, there: InWarehouse | None, found: Findings) 
     return target
 
 
-def judge_series_algorithm(found: Findings) -> None:
-    """Raise PolicyError unless the algorithm publishes releases over time, and has the options that are given."""
-    policy, name = found.policy, found.policy.algorithm.name
-    (decomposition_options if policy.decomposes else series_algorithm)(name, policy.algorithm.options)
+def judge_algorithm(found: Findings) -> None:
+    """Raise PolicyError unless there is such an algorithm for the policy, which has the options that are given."""
+    policy = found.policy
+    if policy.decomposes:
+        decomposition_options(policy.algorithm.name, policy.algorithm.options)
+    else:
+        make_algorithm(policy)
 
 
 def _start(resolved: Resolved, target: SeriesTarget, begun: float) -> ReleaseStart:

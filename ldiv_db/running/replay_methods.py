@@ -37,7 +37,7 @@ from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, SpanColumn, keep_types, published_rows
 from ldiv_db.running.classes import work_out
 from ldiv_db.running.preparation import make_ready
-from ldiv_db.running.release import judge_series_algorithm
+from ldiv_db.running.release import judge_algorithm
 from ldiv_db.running.release_classes import plan_classes
 from ldiv_db.running.release_groups import plan_groups
 from ldiv_db.running.run_spec import resolve_algorithm
@@ -306,7 +306,7 @@ def compared(
 
 def _method_of_series(subject: ReplaySubject, policy: Policy) -> Method:
     engine = subject.engine
-    resolved = resolve(engine, policy, subject.folder, {"algorithm": judge_series_algorithm})
+    resolved = resolve(engine, policy, subject.folder, {"algorithm": judge_algorithm})
     if policy.target.file is not None:
         what = "a series in a file of its own cannot be replayed"
         raise refused("target.file", what, "copy its tables to the source's database, under the prefix")

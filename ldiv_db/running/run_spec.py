@@ -14,9 +14,9 @@ from ldiv_db.algorithms.base import Algorithm, Task
 from ldiv_db.algorithms.bsgi.bsgi import SeriesBsgi
 from ldiv_db.auditing.refusals import require_listed
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.equality import Reading, members_of
 from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse
 from ldiv_db.policy.document import Policy
+from ldiv_db.policy.limits import limit_problems
 from ldiv_db.policy.release_columns import ReleaseColumns
 from ldiv_db.policy.resolve import Check, Findings, Resolved, resolve
 from ldiv_db.policy.rules import problems_of
@@ -79,20 +79,15 @@ def make_algorithm(policy: Policy) -> Algorithm:
     if policy.weight is not None and not policy.names_algorithm:
         as_written = not any(setting.reading for setting in policy.sensitive.values())
         return FromCounts("set" in policy.released.forms.values(), as_written)
-    if policy.is_series:
-        return series_algorithm(name, policy.algorithm.options)
-    algorithm = algorithm_named(name, policy.algorithm.options)
-    refuse_forms(algorithm, policy.released, {name: setting.reading for name, setting in policy.sensitive.items()})
+    options = policy.algorithm.options
+    algorithm = series_algorithm(name, options) if policy.is_series else algorithm_named(name, options)
+    refuse_forms(algorithm, policy.released, policy)
     return algorithm
 
 
 def series_algorithm(name: str, options: Mapping[str, Any]) -> Algorithm:
-    """The algorithm that forms the classes of a series; raises PolicyError if there is none of that name that can."""
-    algorithm = SeriesBsgi(dict(options)) if name == SeriesBsgi.name else algorithm_named(name, dict(options))
-    if algorithm.traits.recodes_globally:
-        what = f"{name} recodes all rows by one rule, and releases over time add rows to those that were recoded"
-        raise PolicyError([Problem("algorithm.name", what, "algorithm: auto, topdown, mondrian, peel or bsgi")])
-    return algorithm
+    """The algorithm that forms the classes of a series; raises PolicyError if there is none of that name."""
+    return SeriesBsgi(dict(options)) if name == SeriesBsgi.name else algorithm_named(name, dict(options))
 
 
 def algorithm_named(name: str, options: dict[str, Any]) -> Algorithm:
@@ -102,17 +97,13 @@ def algorithm_named(name: str, options: dict[str, Any]) -> Algorithm:
     return algorithm_of(name)(options)
 
 
-def refuse_forms(algorithm: Algorithm, released: ReleaseColumns, same: Mapping[str, Reading]) -> None:
-    """Raise PolicyError for sets, or sensitive values that are the `same`, where a recoding has neither."""
+def refuse_forms(algorithm: Algorithm, released: ReleaseColumns, policy: Policy) -> None:
+    """Raise PolicyError for sets where a recoding has none, and for what does not go with one for all rows."""
     if algorithm.excludes_sets and "set" in released.forms.values():
         what = f"{algorithm.name} publishes {algorithm.excludes_sets}, not sets"
         raise PolicyError([Problem("recode", what, "set recode: tree")])
-    what = f"{algorithm.name} publishes a recoding as one SELECT, which compares values as they are written"
-    refuse(
-        Problem(f"sensitive.{name}.{'set' if members_of(reading) else 'same'}", what, "leave it out")
-        for name, reading in same.items()
-        if algorithm.traits.recodes_globally and reading
-    )
+    if algorithm.traits.recodes_globally:
+        refuse(limit_problems(policy, "a global recoding", algorithm=algorithm.name))
 
 
 @dataclass(frozen=True)

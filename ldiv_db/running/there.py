@@ -11,12 +11,12 @@ from contextlib import ExitStack, contextmanager
 
 from ldiv_db.database.catalog import SCHEMA, Column, named_table
 from ldiv_db.database.context import Context
-from ldiv_db.database.counted import ON_ROWS
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, Problem, nearest, refuse
 from ldiv_db.database.names import CallerView
 from ldiv_db.database.warehouses import COUNTED, PLACE, Warehouse
 from ldiv_db.policy.document import Policy
+from ldiv_db.policy.limits import limit_problems
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.sources import Frame
 from ldiv_db.publishing.counted_source import place_counts
@@ -64,30 +64,8 @@ def counted_source(
 
 def unsupported(policy: Policy, there: Warehouse) -> Iterator[Problem]:
     """The parts of a policy that counts do not serve, or a warehouse does not have, and what to do in their place."""
-    if policy.key is not None and not there.traits.holds_off:
-        yield Problem("key", f"two nights at once in {there.dialect} could publish somebody in two classes", ON_ROWS)
-    if policy.is_aligned:
-        yield Problem("individual.rows", "counts of equal rows do not say which of them comes first", ON_ROWS)
-    if policy.decomposes:
-        yield Problem("algorithm.name", f"{policy.algorithm.name} publishes tables of single rows", ON_ROWS)
-    if policy.transparent:
-        yield Problem("transparent", "transparent classes are made of rows", ON_ROWS)
-    if policy.weight is not None:
-        yield Problem("weight", "the warehouse counts its rows itself", "name the table of the rows, and leave it out")
-    if policy.databases:
-        yield Problem("databases", "are DuckDB's to attach", "name a table of the warehouse")
-    if policy.target.table is None or policy.target.database is not None:
-        yield Problem("target", "is not a table of the warehouse", "target: {table: …}")
-    for name, qi in policy.quasi_identifiers.items():
-        if qi.is_read:
-            what = "a warehouse's columns are read as they are there"
-            yield Problem(f"quasi_identifiers.{name}", f"{what}, without `null_values` and `decimal`", "use a view")
-    for name, setting in policy.sensitive.items():
-        if setting.same:
-            what = "a warehouse folds case and blanks in its own way"
-            yield Problem(f"sensitive.{name}.same", what, "fold them in a view")
-        if setting.set:
-            yield Problem(f"sensitive.{name}.set", "a warehouse counts values, not members of sets", ON_ROWS)
+    places = ["a warehouse"] if there.traits.holds_off else ["a warehouse", "a warehouse without locks"]
+    return limit_problems(policy, *places, dialect=there.dialect)
 
 
 def _column_problems(roles: Sequence[tuple[str, str]], columns: Sequence[Column]) -> Iterator[Problem]:

@@ -18,7 +18,7 @@ from typing import Any
 from ldiv_db.algorithms import ALGORITHMS, algorithm_of
 from ldiv_db.algorithms.decomposition.grouping import DecompositionOptions
 from ldiv_db.policy.document import Policy
-from ldiv_db.policy.schema import _OF_EACH, _REFUSED
+from ldiv_db.policy.schema import _OF_EACH
 from ldiv_db.policy.sources import DECOMPOSITIONS
 from ldiv_db.requirements import REQUIREMENTS
 from ldiv_db.requirements.frequency import Threshold
@@ -277,7 +277,10 @@ TOGETHER: dict[str, Schema] = {
                 {
                     "required": ["require", "individual"],
                     "properties": {
-                        **dict.fromkeys((*_OF_EACH, *_REFUSED), False),
+                        **dict.fromkeys(_OF_EACH, False),
+                        **{key: {"type": "null"} for key in ("key", "weight")},
+                        **{"transparent": {"const": False}, "preserve": {"maxItems": 0}},
+                        "databases": {"maxProperties": 0},
                         "individual": either({"type": "string"}, {"type": "object", "maxProperties": 1}),
                         "tables": {"minProperties": 1},
                     },

@@ -150,7 +150,7 @@ def test_a_wrong_audit_leaves_no_folder(hospital: Path, monkeypatch: pytest.Monk
         ({name: f"{name}.parquet" for name in (*NAMES, "wards")}, r"stays\.target: files go to one folder"),
         (
             {"stays": "published/stays.csv"},
-            r"stays\.target: several tables go to .* or to Parquet files in a folder",
+            r"stays\.target\.file: does not go with tables: they go to .* or to Parquet files in a folder",
         ),
         ({"stays": "published//patients.parquet"}, r"stays\.target: is that of patients already"),
         ({name: f"none/such/{name}.parquet" for name in (*NAMES, "wards")}, "no folder for none/such"),

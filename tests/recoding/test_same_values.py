@@ -158,7 +158,7 @@ def test_attacks_take_the_steps(con: Any) -> None:
         ({"same": ["upper"]}, r"sensitive\.disease\.same"),
         ({"sensitive": {"age": {"same": BOTH}}, "quasi_identifiers": {"id": {"numeric": True}}, "keep": [],
           "identifiers": ["disease"]}, "sensitive.age.same: makes texts one, and age is of type INTEGER"),
-        ({"transparent": True, "algorithm": "bsgi"}, "does not go with a transparent release"),
+        ({"transparent": True, "algorithm": "bsgi"}, "does not go with transparent"),
         ({"key": "id", "keep": [], "target": {"prefix": "r"}}, "does not go with releases over time"),
         ({"algorithm": "cuts"}, "cuts publishes a recoding as one SELECT"),
     ],

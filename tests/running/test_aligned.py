@@ -161,7 +161,7 @@ CUTS = {"algorithm": "cuts", "quasi_identifiers": ["zone"], "identifiers": ["age
         ({"individual": "person", "output": {"position": "place"}}, "output.position: goes with"),
         ({"output": {"person": "row_no"}}, "output.person: the release has a column row_no already"),
         ({"output": {"person": "place", "position": "Place"}}, "output.position: the release has a column Place"),
-        ({"key": "row_no", "keep": [], "algorithm": "auto"}, "aligned does not go with releases over time"),
+        ({"key": "row_no", "keep": [], "algorithm": "auto"}, "individual.rows: does not go with releases over time"),
         ({"weight": "age", "quasi_identifiers": ["zone"]}, "individual: does not go with weight"),
         ({"target": {"table": "release", "if_exists": "append"}}, "does not go with individual"),
         ({"transparent": True, "algorithm": "bsgi"}, "individual: does not go with transparent"),

@@ -265,7 +265,7 @@ REFUSED = {
     "sensitive.s.set: bsgi": {"algorithm": "bsgi"},
     "sensitive.s.set: does not go with individual": {"individual": "p"},
     "sensitive.s.set: does not go with releases over time": {"key": "p", "over_time": None},
-    "sensitive.s.set: does not go with a transparent release": {"transparent": True, "require": [{"frequency": 2}]},
+    "sensitive.s.set: does not go with transparent": {"transparent": True, "require": [{"frequency": 2}]},
     "sensitive.s.set: does not go with weight": {"weight": "p"},
     "suppressed: ignore": {"suppressed": "ignore"},
     "require: distinct_alpha": {"require": [{"unique_distinct": 2}], "algorithm": "topdown"},

@@ -1,0 +1,166 @@
+"""What a policy cannot have together: pairs of features, as `limits.toml` lists them with why, and a way out.
+
+A feature is one predicate on a policy. Some are not the policy's: the place that it is run in, and what its algorithm
+does, are given by those who know them.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ldiv_db.database.errors import Problem
+from ldiv_db.policy.document import Policy
+from ldiv_db.policy.parts import Sensitive
+from ldiv_db.policy.rule import Args, When, problems_of_cases
+from ldiv_db.policy.settings import QuasiIdentifier
+from ldiv_db.policy.sources import DECOMPOSITIONS, KEEPS_APART
+from ldiv_db.policy.targets import Target
+from ldiv_db.requirements import REQUIREMENTS, RequirementSpec
+
+
+class Feature(NamedTuple):
+    """A part of policies: the key that says it, when a policy has it, and what messages call it beside its name."""
+
+    key: str
+    when: When = lambda _: False
+    called: str = ""
+
+
+class Limit(NamedTuple):
+    """Two features that do not go together, as `limits.toml` has them; `proof` is a page of the documentation."""
+
+    feature: str
+    other: str
+    why: str
+    way_out: str
+    proof: str = ""
+    pointless: bool = False
+
+
+def is_over_time(policy: Policy) -> bool:
+    """True of a decomposition, and of one table with a key or a prefix, which is published again and again."""
+    return policy.is_series or policy.target.prefix is not None
+
+
+def links_rows(policy: Policy) -> bool:
+    """True if a person's rows are planned as one."""
+    return policy.individual is not None and policy.individual.rows != "apart"
+
+
+def each(test: Callable[[Sensitive], Any]) -> Callable[[Policy], list[Args]]:
+    """The sensitive attributes whose settings pass a test."""
+    return lambda policy: [(name,) for name, setting in policy.sensitive.items() if test(setting)]
+
+
+def _over_time(policy: Policy) -> list[Args]:
+    key = "key" if policy.key is not None else "target.prefix"
+    return [(key,)] if is_over_time(policy) and not policy.decomposes else []
+
+
+def _option(name: str, default: str) -> When:
+    """An algorithm of one table that may be known, with another value of an option than the one that may."""
+    return lambda policy: (
+        policy.algorithm.name in KEEPS_APART and policy.algorithm.options.get(name, default) != default
+    )
+
+
+def _asked(test: Callable[[RequirementSpec], Any]) -> When:
+    """The number and the name of the requirements that pass a test."""
+    return lambda policy: [
+        (number, spec.name) for number, spec in enumerate(policy.require) if spec.name in REQUIREMENTS and test(spec)
+    ]
+
+
+def _read(test: Callable[[str, QuasiIdentifier, Policy], Any]) -> When:
+    """The quasi-identifiers that pass a test."""
+    return lambda policy: [(name,) for name, qi in policy.quasi_identifiers.items() if test(name, qi, policy)]
+
+
+def _going(test: Callable[[Target], Any]) -> When:
+    """Where targets that pass a test stand: that of the policy, or those of its tables."""
+
+    def found(policy: Policy) -> list[Args]:
+        tables = {f"tables.{name}.target": table.target for name, table in policy.tables.items()}
+        return [(key,) for key, target in (tables or {"target": policy.target}).items() if test(target)]
+
+    return found
+
+
+#: The algorithms that publish transparently when a policy asks for it.
+TRANSPARENT = ("bsgi", *DECOMPOSITIONS)
+FEATURES: Mapping[str, Feature] = {
+    "weight": Feature("weight", lambda p: bool(p.weight and p.weight.strip())),
+    "individual": Feature("individual", lambda p: p.individual is not None),
+    "people are counted": Feature("individual", lambda p: p.counts_people, "individual"),
+    "rows together or aligned": Feature("individual.rows", links_rows),
+    "rows aligned": Feature("individual.rows", lambda p: p.is_aligned, "rows: aligned"),
+    "rows apart but under bsgi": Feature(
+        "individual", lambda p: bool(p.individual) and not links_rows(p) and p.algorithm.name not in KEEPS_APART
+    ),
+    "releases over time": Feature("{0}", _over_time),
+    "transparent": Feature("transparent", lambda p: p.transparent),
+    "decomposition": Feature("algorithm.name", lambda p: p.decomposes, "{algorithm}"),
+    "anatomy": Feature("algorithm.name", lambda p: p.algorithm.name == "anatomy"),
+    "other algorithms": Feature("algorithm.name", lambda p: p.algorithm.name not in TRANSPARENT),
+    "another select": Feature("algorithm.select", _option("select", "refine")),
+    "another residue": Feature("algorithm.residue", _option("residue", "incorporate")),
+    "a global recoding": Feature("algorithm.name", called="{algorithm}"),
+    "several sensitive columns": Feature("sensitive", lambda p: len(p.sensitive) > 1),
+    "set": Feature("sensitive.{0}.set", each(lambda s: s.set)),
+    "same": Feature("sensitive.{0}.same", each(lambda s: s.same)),
+    "harmless": Feature("sensitive.{0}.harmless", each(lambda s: s.harmless)),
+    "comparison with the table": Feature("require.{0}", _asked(lambda spec: spec.kind.compares_with_table)),
+    "population": Feature("require.{0}", _asked(lambda spec: spec.counts_people)),
+    "auto": Feature("require.{0}", _asked(lambda spec: spec.is_auto)),
+    "rows of one value": Feature(
+        "require.{0}",
+        _asked(lambda spec: not spec.counts_people and (spec.others_known or not spec.kind.on_people)),
+    ),
+    "suppression": Feature("suppression", lambda p: p.suppression is not None),
+    "suppressed": Feature("suppressed", lambda p: p.suppressed != "judge"),
+    "nulls: suppress": Feature("nulls", lambda p: p.nulls == "suppress"),
+    "nulls_sensitive": Feature("nulls_sensitive", lambda p: p.nulls_sensitive != "reject"),
+    "nulls_sensitive: suppress": Feature("nulls_sensitive", lambda p: p.nulls_sensitive == "suppress"),
+    "means and medians": Feature("output.{0}", lambda p: [(name,) for name in p.output.centres]),
+    "bounds": Feature("output.bounds", lambda p: p.output.bounds, "output.bounds"),
+    "open ends": Feature("quasi_identifiers.{0}", _read(lambda name, qi, p: qi.has_ends)),
+    "open ends of their columns": Feature(
+        "quasi_identifiers.{0}", _read(lambda name, qi, p: qi.has_ends and name in p.output.centres)
+    ),
+    "values to read": Feature("quasi_identifiers.{0}", _read(lambda name, qi, p: qi.is_read)),
+    "class_id": Feature("output.class_id", lambda p: bool(p.output.class_id)),
+    "person": Feature("output.person", lambda p: p.output.person is not None),
+    "preserve": Feature("preserve", lambda p: bool(p.preserve)),
+    "databases": Feature("databases", lambda p: bool(p.databases)),
+    "if_exists: append": Feature("{0}.if_exists", _going(lambda target: target.if_exists == "append")),
+    "a prefix": Feature("{0}", _going(lambda target: target.prefix is not None)),
+    "another database": Feature("{0}.database", _going(lambda target: target.database is not None)),
+    "a file": Feature("{0}.file", _going(lambda target: target.file is not None)),
+    "a file of one table": Feature("{0}.file", _going(lambda target: target.format in ("csv", "parquet"))),
+    "another file": Feature("{0}.file", _going(lambda target: target.format in ("csv", "duckdb"))),
+    "tables": Feature("tables", lambda p: bool(p.tables)),
+    "a warehouse": Feature("database"),
+    "a warehouse without locks": Feature("database", called="a warehouse"),
+}
+LIMITS = tuple(
+    Limit(feature, other, **said)
+    for feature, others in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
+    for other, said in others.items()
+)
+
+
+def limit_problems(policy: Policy, *given: str, **said: str) -> Iterator[Problem]:
+    """The limits that a policy breaks; with features that it is `given` beside its own, those of which these are part.
+
+    `said` are words for the braces of texts.
+    """
+    for limit in LIMITS:
+        one, other = FEATURES[limit.feature], FEATURES[limit.other]
+        if given and limit.feature not in given and limit.other not in given:
+            continue
+        if limit.feature in given or one.when(policy):
+            texts = (other.key, f"does not go with {one.called or limit.feature}: {limit.why}", limit.way_out)
+            yield from problems_of_cases(policy, limit.other in given or other.when(policy), texts, **said)
