@@ -171,7 +171,7 @@ def _tried(engine: Engine, starter: StarterPolicy | None, folder: Path) -> tuple
         return True, [f"`ldiv plan` refuses the policy as it is: {error.message.splitlines()[0]}"]
     short = {t["table"]: t["rows_in"] - t["rows_published"] for t in describe_plan(ready)["tables"]}
     left = [f"{rows_phrase(rows)} of {name}" for name, rows in short.items() if rows]
-    lost = f"; it leaves out {', '.join(left)}, of people who have more than others" if left else ""
+    lost = f"; it leaves out {', '.join(left)}, of people who have more than they would publish" if left else ""
     return True, [f"`ldiv plan` accepts the policy{lost}"]
 
 

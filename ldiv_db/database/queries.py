@@ -91,7 +91,11 @@ class Queries(ABC):
 
     def records(self, template: str, **params: Any) -> list[dict[str, Any]]:
         """As `rows`, each a dict by column name."""
-        names, rows = self._execute(self.rendered(template, **params))
+        return self.records_of(self.rendered(template, **params))
+
+    def records_of(self, statement: Statement) -> list[dict[str, Any]]:
+        """As `records`, of a statement that is rendered."""
+        names, rows = self._execute(statement)
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     def record(self, template: str, **params: Any) -> dict[str, Any]:
@@ -100,8 +104,8 @@ class Queries(ABC):
 
     def record_of(self, statement: Statement) -> dict[str, Any]:
         """As `record`, of a statement that is rendered."""
-        names, (row,) = self._execute(statement)
-        return dict(zip(names, row, strict=True))
+        (record,) = self.records_of(statement)
+        return record
 
     def scalar(self, template: str, **params: Any) -> Any:
         """The single value that `template` selects."""

@@ -182,6 +182,10 @@ class OneStatement:
         """As `record`, all rows."""
         return self._engine.rows_of(self._asking(template, params))
 
+    def records(self, template: str, **params: Any) -> list[dict[str, Any]]:
+        """As `rows`, each a dict by column name."""
+        return self._engine.records_of(self._asking(template, params))
+
     def _asking(self, template: str, params: Mapping[str, Any]) -> Statement:
         """The parts so far, and what a template selects of them; it becomes no part."""
         before = dict(self._values), dict(self._parts)

@@ -9,14 +9,14 @@ numbers of rows and on their order, never on a sensitive value.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from math import prod
 from typing import NamedTuple
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.names import Identifier, NamedAfter, Relation
+from ldiv_db.database.names import NamedAfter, Relation
 from ldiv_db.database.queries import Where
 from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
 from ldiv_db.recoding.stacked import Stack
@@ -264,49 +264,22 @@ def levels_of(chosen: Chosen) -> list[LevelKey]:
     return [(kept, tuple(found[rows, kept])) for rows, kept in sorted(found)]
 
 
-def levels_made(
-    engine: Engine, stack: Stack, shapes: Shapes, keys: Sequence[LevelKey], bagged: bool = False
-) -> list[Level]:
-    """The people of each of these levels as units, whose codes are those of bags if they are `bagged`."""
+def levels_made(engine: Engine, stack: Stack, published: Relation, places: Places, bagged: bool = False) -> list[Level]:
+    """The people of each level that has published rows as units, whose codes are those of bags if they are `bagged`."""
     with engine.scope() as scope:
-        published, places = published_rows(engine, stack, shapes, keys)
-        levels = [_level(engine, stack, published, level, sorted(places[level]), bagged) for level in range(len(keys))]
+        levels = [_level(engine, stack, published, level, sorted(places[level]), bagged) for level in sorted(places)]
         for relation in (relation for level in levels for relation in level.tables):
             scope.keep(relation)
     return levels
 
 
-def shaped_units(
-    engine: Engine, stack: Stack, shapes: Shapes, keys: Sequence[LevelKey], levels: Sequence[Level]
-) -> Units:
+def shaped_units(engine: Engine, stack: Stack, published: Relation, levels: Sequence[Level]) -> Units:
     """The units of all people, each of whom is in one of these levels."""
-    with engine.scope() as scope:
-        published, _ = published_rows(engine, stack, shapes, keys)
-        of_rows = ("row_id", ("p1", "unit_id"), POSITION.name, "own_id", "member", "turn")
-        members = scope.keep(engine.select("members", published, *of_rows))
+    of_rows = ("row_id", ("p1", "unit_id"), POSITION.name, "own_id", "member", "turn")
+    members = engine.select("members", published, *of_rows)
     largest = max(levels, key=lambda level: level.encoded.row_count)
     left_out = stack.encoded.row_count - engine.count(members)
     return Units(stack.encoded, largest.encoded, members, True, tuple(levels), left_out)
-
-
-def whole_levels(
-    engine: Engine, stack: Stack, published: Relation, places: Places
-) -> Iterator[tuple[Encoded, Relation]]:
-    """The people of some levels with values of the same sensitive columns as units, with (row_id, level) of each."""
-    kinds: dict[frozenset[Identifier], list[tuple[int]]] = {}
-    for level, own in places.items():
-        told = _sensitive(stack, {member for _, member in own})
-        kinds.setdefault(frozenset(axis.code for axis in told), []).append((level,))
-    for codes, levels in kinds.items():
-        sensitive = tuple(axis for axis in stack.encoded.sensitive if axis.code in codes)
-        listed = engine.load("listed", {"level": "BIGINT"}, levels)
-        rows = engine.select_among("rows", published, listed, "level")
-        of_one = replace(stack.encoded, rows=rows, axes=stack.encoded.axes[:1], sensitive=sensitive)
-        units = units_of(engine, of_one, together=True)
-        pairs = engine.join(
-            "pairs", units.members, rows, "row_id", left_columns=[("unit_id", "row_id")], right_columns=["level"]
-        )
-        yield units.encoded, engine.select("levels", pairs, "row_id", "level", distinct=True)
 
 
 def published_rows(engine: Engine, stack: Stack, shapes: Shapes, keys: Sequence[LevelKey]) -> tuple[Relation, Places]:
@@ -316,11 +289,12 @@ def published_rows(engine: Engine, stack: Stack, shapes: Shapes, keys: Sequence[
     """
     columns = {"shape_no": "BIGINT", "level": "BIGINT"} | {n.column.name: "BIGINT" for n in shapes.needs}
     listed = [(s, level, *shapes.cap_of(s, kept)) for level, (kept, own) in enumerate(keys) for s in own]
-    known = {"chosen": engine.load("chosen", columns, listed), "shapes": shapes.of_people, "position": POSITION}
-    params = {"placed": shapes.placed, "needs": shapes.needs, **known}
-    kept = engine.materialise("kept", "recoding/tables/keep_rows", **params)
+    params = {"placed": shapes.placed, "needs": shapes.needs, "shapes": shapes.of_people, "position": POSITION}
     codes = [*stack.encoded.codes, *(axis.code.name for axis in stack.encoded.sensitive), "own_id"]
-    published = engine.join("published", kept, stack.encoded.rows, "row_id", right_columns=codes)
+    with engine.scope() as scope:
+        chosen = engine.load("chosen", columns, listed)
+        kept = engine.materialise("kept", "recoding/tables/keep_rows", chosen=chosen, **params)
+        published = scope.keep(engine.join("published", kept, stack.encoded.rows, "row_id", right_columns=codes))
     people, places = [sum(shapes.people[shape] for shape in own) for _, own in keys], dict[int, list[tuple[int, int]]]()
     for level, position, member, rows in engine.tally(published, "level", POSITION.name, "member"):
         places.setdefault(level, []).extend([(position, member)] * (rows // people[level]))

@@ -258,10 +258,10 @@ class _Bagged:
 
     def numbered_by(self, flow: EngineFlow) -> _Bagged:
         """The same with its bags numbered."""
-        engine, numbered = flow.engine, flow.step("bags", "number_bags", bag=self)
-        sizes = [size for size, _ in engine.tally(numbered, "size")]
-        is_single = not self.always and (engine.most(numbered, "held") or 1) == 1
-        return replace(self, numbered=numbered, sizes=sizes, is_single=is_single)
+        numbered = flow.step("bags", "number_bags", bag=self)
+        found = flow.engine.tally(numbered, "size", "held")
+        is_single = not self.always and max((held for _, held, _ in found), default=1) == 1
+        return replace(self, numbered=numbered, sizes=[size for size, *_ in found], is_single=is_single)
 
     @property
     def code(self) -> Identifier:
@@ -287,7 +287,7 @@ class _Bagged:
         listed = flow.step("listed", "list_bag_values", bags=numbered)
         whole = flow.step("counted", "count_people_values", scale=scale)
         dictionary = engine.select("dictionary", numbered, "value", "rows", "code")
-        found = by_bags(engine, attribute, dictionary, listed, scale, whole)
+        found = by_bags(engine, attribute, dictionary, listed, scale, whole, engine.count(flow["numbered"]))
         rows = None if flow["together"] else engine.select("rows", attribute.reference, "value", "rows")
         return replace(found, bags=found.bags and replace(found.bags, rows=rows), own=None)
 
@@ -298,18 +298,24 @@ def counted_by_members(engine: Engine, attribute: SensitiveAxis) -> SensitiveAxi
     scale = person_units([size for size, _ in engine.tally(listed, "size")])
     whole = engine.materialise("counted", "recoding/input/count_members", listed=listed, scale=scale)
     codes = engine.select("codes", attribute.dictionary, ("code", "value"), "rows", "code")
-    found = by_bags(engine, attribute, codes, listed, scale, whole)
+    found = by_bags(engine, attribute, codes, listed, scale, whole, engine.total(codes, "rows"))
     return replace(found, dictionary=attribute.dictionary, whole=codes)
 
 
 def by_bags(
-    engine: Engine, attribute: SensitiveAxis, dictionary: Relation, listed: Relation, scale: int, whole: Relation
+    engine: Engine,
+    attribute: SensitiveAxis,
+    dictionary: Relation,
+    listed: Relation,
+    scale: int,
+    whole: Relation,
+    people: int,
 ) -> SensitiveAxis:
-    """The attribute by the codes of bags, with the values of each and (value, rows, units) of the whole table."""
+    """The attribute by the codes of bags of so many people, with the values of each and (value, rows, units) of all."""
     shares = engine.select("shares", whole, "value", ("units", "rows"))
     counts = sorted(engine.column(whole, "rows"), reverse=True)
     # Who has several values is counted as often, which is taken back: the rows of a distribution are the people.
-    distribution = Distribution(counts, engine.total(dictionary, "rows") - sum(counts))
+    distribution = Distribution(counts, people - sum(counts))
     bags = Bags(listed, scale, whole, shares)
     counted = replace(attribute, dictionary=dictionary, distribution=distribution, bags=bags)
     return replace(counted, judged=None, spared=None)

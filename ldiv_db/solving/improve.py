@@ -28,8 +28,10 @@ from ldiv_db.algorithms.neighbours.passes import ASKED, IMPROVING, ClassState, I
 from ldiv_db.algorithms.neighbours.regroup import REGROUP
 from ldiv_db.algorithms.neighbours.trades import FLOWS, TRADES
 from ldiv_db.algorithms.priced.priced import needed, priced
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase
 from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.steps import OneStatement
 from ldiv_db.recoding.loss import lost_by_column
 from ldiv_db.recoding.recode import Recoding, plan_recoding
 
@@ -78,8 +80,12 @@ MANY_COLUMNS, FEW_CELLS = 32, 100_000
 
 def recode(task: Task, plan: Plan) -> Recoding:
     """The recoding by which the plan's classes are published."""
+    return _recoding(task.engine, task, plan)
+
+
+def _recoding(engine: Engine, task: Task, plan: Plan) -> Recoding:
     published = (task.forms, plan.classes, plan.blanked, plan.stars, plan.dealt)
-    return plan_recoding(task.engine, task.encoded, plan.assigned, *published)
+    return plan_recoding(engine, task.encoded, plan.assigned, *published)
 
 
 def mean_loss(task: Task, plan: Plan) -> float:
@@ -88,9 +94,7 @@ def mean_loss(task: Task, plan: Plan) -> float:
     total = sum(weights.values())
     if not total:
         return _unweighted(task, plan)
-    with task.engine.scope():
-        lost = lost_by_column(task.engine, task.encoded, recode(task, plan))
-    return sum(weights[name] * (lm / task.encoded.rows_in) for name, lm in lost.items()) / total
+    return sum(weights[name] * (lm / task.encoded.rows_in) for name, lm in _lost(task, plan).items()) / total
 
 
 def published_loss(task: Task, plan: Plan, loss: float) -> float:
@@ -107,10 +111,16 @@ def published_loss(task: Task, plan: Plan, loss: float) -> float:
 
 
 def _unweighted(task: Task, plan: Plan) -> float:
-    with task.engine.scope():
-        lost = lost_by_column(task.engine, task.encoded, recode(task, plan))
-    cells = {axis.name: axis.cells for axis in task.encoded.axes}
+    cells, lost = {axis.name: axis.cells for axis in task.encoded.axes}, _lost(task, plan)
     return sum(cells[name] * lm for name, lm in lost.items()) / (task.encoded.rows_in * sum(cells.values()))
+
+
+def _lost(task: Task, plan: Plan) -> dict[str, float]:
+    """The LM of what a plan would publish by quasi-identifier: in one statement if these are few, without sets."""
+    is_plain = len(task.encoded.axes) <= MANY_COLUMNS and {"label", "bounds"}.issuperset(task.forms.values())
+    with task.engine.scope():
+        steps: Any = OneStatement(task.engine) if is_plain else task.engine  # nothing is read of such steps
+        return lost_by_column(steps, task.encoded, _recoding(steps, task, plan))
 
 
 def improvements(task: Task, algorithm: str, effort: Effort) -> tuple[Pass, ...]:

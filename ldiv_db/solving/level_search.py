@@ -17,7 +17,7 @@ from ldiv_db.algorithms.base import Algorithm, Plan, Task
 from ldiv_db.algorithms.local.class_checker import LocalAlgorithm
 from ldiv_db.algorithms.local.mondrian import Mondrian
 from ldiv_db.algorithms.local.topdown import TopDown
-from ldiv_db.database.errors import InfeasibleError, count_phrase, rows_phrase
+from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.names import Relation
 from ldiv_db.policy.document import PART_ROWS
 from ldiv_db.recoding.encoded import Encoded
@@ -26,6 +26,7 @@ from ldiv_db.recoding.shapes import (
     Chosen,
     LevelKey,
     Option,
+    Places,
     Shapes,
     compared,
     levels_made,
@@ -33,13 +34,12 @@ from ldiv_db.recoding.shapes import (
     published_rows,
     settled,
     shaped_units,
-    whole_levels,
 )
 from ldiv_db.recoding.stacked import Stack
 from ldiv_db.recoding.units import Level, units_of
 from ldiv_db.solving.auto import Chooser
 from ldiv_db.solving.improve import mean_loss
-from ldiv_db.solving.levels import left_to_suppress, task_of_level, unmet
+from ldiv_db.solving.levels import left_to_suppress, task_of_level, why_poor
 from ldiv_db.solving.solve import made_together
 
 #: Why there is no class of people without labels.
@@ -68,16 +68,17 @@ class LevelSearch:
     algorithm: Algorithm
     stack: Stack
     by_loss: bool = True
-    #: The units of levels, why levels cannot meet the policy (empty if they can), and levels that do as one class.
+    #: The units of levels, and why levels cannot meet the policy, empty if they can.
     made: dict[LevelKey, Level] = field(default_factory=dict)
     why: dict[LevelKey, str] = field(default_factory=dict)
-    good: set[LevelKey] = field(default_factory=set)
     #: What the people of a level lose of all the rows that they publish, and the classes by which that was measured.
     lost: dict[LevelKey, float] = field(default_factory=dict)
     plans: dict[tuple[str, Relation], Plan] = field(default_factory=dict)
     #: The last levels that cannot meet the policy; all people whom classes are compared with.
     failed: Chosen = field(default_factory=dict)
     whole: Encoded | None = None
+    #: The rows that people publish in the levels that were asked for last.
+    rows: tuple[Sequence[LevelKey], tuple[Relation, Places]] | None = None
 
     def found(self, shapes: Shapes) -> tuple[Task, Algorithm, str]:
         """The task of people, its algorithm and why it was chosen; raises InfeasibleError if there are no levels."""
@@ -90,10 +91,6 @@ class LevelSearch:
             for relation in _relations(task):
                 scope.keep(relation)
         return task, algorithm, told
-
-    @property
-    def _chooses(self) -> bool:
-        return isinstance(self.algorithm, Chooser)
 
     @property
     def _fewest(self) -> int:
@@ -133,13 +130,12 @@ class LevelSearch:
         there are many, unless nothing would be left.
         """
         while chosen:
-            many = len(levels_of(chosen)) > MANY
-            poor = (self._unmet(shapes, chosen) if many else set()) or self._poor(shapes, chosen)
+            poor = self._poor(shapes, chosen)
             if not poor:
                 break
             most = max(poor, key=lambda kept: (shapes.rows_of(kept), kept))
             self.failed = {shape: option for shape, option in chosen.items() if option.kept == most}
-            given_up = poor if many else {most}
+            given_up = poor if len(levels_of(chosen)) > MANY else {most}
             fewer = settled(shapes.without(given_up), least)
             shapes = shapes.without(given_up if fewer else {most})
             chosen = fewer or settled(shapes, least)
@@ -154,17 +150,6 @@ class LevelSearch:
             fewest //= 2
         return None
 
-    def _unmet(self, shapes: Shapes, chosen: Chosen) -> set[int]:
-        """The levels whose people do not meet the policy as one class, which is asked of all at once."""
-        engine, keys = self.asked.engine, [key for key in levels_of(chosen) if key not in self.good]
-        if not keys:
-            return set()
-        with engine.scope():
-            published, places = published_rows(engine, self.stack, shapes, keys)
-            poor = unmet(self.asked, self.algorithm, whole_levels(engine, self.stack, published, places))
-        self.good.update(key for level, key in enumerate(keys) if level not in poor)
-        return {keys[level][0] for level in poor}
-
     def _poor(self, shapes: Shapes, chosen: Chosen) -> set[int]:
         """The levels that cannot meet the policy; `why` then has each of them."""
         if self.asked.suppression is not None:
@@ -175,7 +160,7 @@ class LevelSearch:
         algorithm, _ = self.algorithm.chosen(_largest(tasks))
         for key, (level, own) in zip(keys, tasks, strict=True):
             if key not in self.why:
-                self.why[key] = _poor(algorithm, level, own)
+                self.why[key] = why_poor(algorithm, level, own)
         return {key[0] for key in keys if self.why[key]}
 
     def _why_not(self, shapes: Shapes) -> str:
@@ -206,7 +191,7 @@ class LevelSearch:
     def _whole(self, shapes: Shapes, chosen: Chosen, tasks: Sequence[tuple[Level, Task]]) -> Task:
         """The task of all people, whose levels have these."""
         levels = [level for level, _ in tasks]
-        units = shaped_units(self.asked.engine, self.stack, shapes, levels_of(chosen), levels)
+        units = shaped_units(self.asked.engine, self.stack, self._published(shapes, levels_of(chosen))[0], levels)
         return replace(self.asked, encoded=units.encoded, units=units)
 
     def _tasks(
@@ -216,7 +201,7 @@ class LevelSearch:
         engine, keys = self.asked.engine, levels_of(chosen) if keys is None else keys
         if new := [key for key in keys if key not in self.made]:
             bagged = self.asked.compares_with_table and any(axis.bags for axis in self.asked.encoded.sensitive)
-            self.made |= zip(new, levels_made(engine, self.stack, shapes, new, bagged), strict=True)
+            self.made |= zip(new, levels_made(engine, self.stack, *self._published(shapes, new), bagged), strict=True)
         total = self.stack.encoded.row_count
         left = left_to_suppress(self.asked.suppression, total, total - shapes.count(chosen))
         levels = [self.made[key] for key in keys]
@@ -224,14 +209,20 @@ class LevelSearch:
             levels = [replace(one, encoded=compared(one.encoded, self.whole)) for one in levels]
         return [(level, task_of_level(self.asked, level, left)) for level in levels]
 
+    def _published(self, shapes: Shapes, keys: Sequence[LevelKey]) -> tuple[Relation, Places]:
+        """The rows that people publish in levels, as `published_rows` has them; those asked for last are kept."""
+        if self.rows is None or self.rows[0] != keys:
+            if self.rows is not None:
+                self.asked.engine.drop(self.rows[1][0])
+            self.rows = keys, published_rows(self.asked.engine, self.stack, shapes, keys)
+        return self.rows[1]
+
     def _compare(self, shapes: Shapes, chosen: Chosen) -> None:
         """Have all classes compared with the people who publish what is chosen."""
-        engine = self.asked.engine
-        published, _ = published_rows(engine, self.stack, shapes, levels_of(chosen))
+        engine, (published, _) = self.asked.engine, self._published(shapes, levels_of(chosen))
         bagged = any(axis.bags for axis in self.asked.encoded.sensitive)
         self.whole = units_of(engine, replace(self.stack.encoded, rows=published), True, bagged=bagged).encoded
         self.why.clear()
-        self.good.clear()
         self.lost.clear()
         self.plans.clear()
 
@@ -332,7 +323,7 @@ class LevelSearch:
             self.lost[key] = math.inf
             if plan := self.plans.get(name):
                 weight = sum(axis.weight for axis in own.encoded.axes) or 1
-                less = PASSES if self._chooses else 1
+                less = PASSES if isinstance(self.algorithm, Chooser) else 1
                 self.lost[key] = less * mean_loss(own, plan) * own.encoded.row_count * weight
 
 
@@ -356,14 +347,3 @@ def _relations(task: Task) -> list[Relation]:
     assert task.units is not None  # noqa: S101 - people are planned
     units = [task.units.members, *(relation for level in task.units.levels for relation in level.tables)]
     return [*units, *(plan.assigned for plan in task.made.values())]
-
-
-def _poor(algorithm: Algorithm, level: Level, own: Task) -> str:
-    """Why the people of a level cannot meet the policy; empty if they can."""
-    people = count_phrase(own.encoded.row_count, "person", "people")
-    who = f"{people} who would publish {rows_phrase(level.rows)} each"
-    try:
-        algorithm.checked(own)
-    except InfeasibleError as error:
-        return f"{error.message}\n{who} are too few, or too much alike"
-    return ""

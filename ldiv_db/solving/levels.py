@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import ROUND_UP, Decimal
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, Task
 from ldiv_db.algorithms.infeasible import explained
-from ldiv_db.algorithms.local.class_checker import ClassChecker, count_classes
 from ldiv_db.database.errors import InfeasibleError, count_phrase, rows_phrase
-from ldiv_db.database.names import Identifier, Relation
-from ldiv_db.database.queries import Where
-from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.units import Level, Units, name_at
 
 
@@ -85,26 +81,18 @@ def leaves_rows(algorithm: Algorithm, task: Task) -> bool:
     return task.suppression is not None or getattr(algorithm.options, "residue", "") == "suppress"
 
 
-def unmet(task: Task, algorithm: Algorithm, each: Iterable[tuple[Encoded, Relation]]) -> set[int]:
-    """The levels whose people do not meet the policy as one class; all are asked at once.
+def why_poor(algorithm: Algorithm, level: Level, task: Task) -> str:
+    """Why the people of a level cannot meet the policy; empty if they can."""
+    try:
+        algorithm.checked(task)
+    except InfeasibleError as error:
+        return _poor(error, level)
+    return ""
 
-    `each` are people as units, with (row_id, level). Empty for an algorithm that may leave some of them out, or whose
-    classes may be good where their union is not.
-    """
-    engine, found = task.engine, set[int]()
-    if leaves_rows(algorithm, task) or not algorithm.traits.meets_whole:
-        return found
-    with engine.scope():
-        for encoded, levels in each:
-            own = {a.column.name: [r for r in a.asked(task.wanted) if r.monotone] for a in encoded.sensitive}
-            every = [requirement for asked in own.values() for requirement in asked]
-            if not every or any(axis.bags and not axis.bags.scale for axis in encoded.sensitive):
-                continue
-            counts = count_classes(engine, encoded.sensitive, encoded.rows, levels, Identifier("level"))
-            checker = ClassChecker(replace(task, encoded=encoded, requirements=every, wanted=own))
-            bad = engine.select("bad", checker.margins(counts), "class_no", where=[Where("margin", 0, "<")])
-            found.update(engine.column(bad, "class_no"))
-    return found
+
+def _poor(error: InfeasibleError, level: Level) -> str:
+    people = count_phrase(level.encoded.row_count, "person", "people")
+    return f"{error.message}\n{people} who would publish {rows_phrase(level.rows)} each are too few, or too much alike"
 
 
 def check_levels(algorithm: Algorithm, task: Task, show_values: bool) -> Feasibility:
@@ -117,12 +105,10 @@ def check_levels(algorithm: Algorithm, task: Task, show_values: bool) -> Feasibi
             with explained(own.engine, own.encoded, own.wanted, says, takes, show_values):
                 one = algorithm.checked(own)
         except InfeasibleError as error:
-            people = count_phrase(own.encoded.row_count, "person", "people")
-            what = f"{people} who would publish {rows_phrase(level.rows)} each are too few, or too much alike"
             way_out = "`suppression` leaves them out"
             if len(task.units.levels) > 1:
                 way_out = f"`rows: together` has no such groups, and {way_out}"
-            raise InfeasibleError(f"{error.message}\n{what}: {way_out}", error.l) from error
+            raise InfeasibleError(f"{_poor(error, level)}: {way_out}", error.l) from error
         left_out += level.rows * one.rows_suppressed
         found.append(one)
     replace(task, encoded=task.units.rows).refuse_left_out(left_out - task.units.rows.left_out)
@@ -141,5 +127,9 @@ def told_of_levels(units: Units) -> str:
     if not listed:
         return ""
     left = units.left_out
-    out = f"; {rows_phrase(left)} of people who have more are left out, of which nothing is promised" if left else ""
+    out = (
+        f"; {rows_phrase(left)} of people who have more than they publish are left out, of which nothing is promised"
+        if left
+        else ""
+    )
     return f"people by their rows: {', '.join(listed)}{out}"

@@ -129,7 +129,7 @@ def _joined_bags(engine: Engine, strata: Sequence[Stratum], code: Identifier) ->
     scale = person_units([axis.bags.scale for axis in own if axis.bags])
     whole = engine.materialise("counted", "recoding/input/count_members", listed=listed, scale=scale)
     dictionary = engine.select("dictionary", listed, ("code", "value"), "rows", "code", distinct=True)
-    return by_bags(engine, own[0], dictionary, listed, scale, whole)
+    return by_bags(engine, own[0], dictionary, listed, scale, whole, engine.total(dictionary, "rows"))
 
 
 def batches(tasks: Iterable[Task], most: int) -> list[list[Task]]:
