@@ -16,12 +16,12 @@ import re
 import shutil
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import DatabaseError
+from ldiv_db.database.errors import DatabaseError, LdivError
 from ldiv_db.database.names import Identifier, literal
 
 _LOCK = "lock"
@@ -229,3 +229,14 @@ def _swapped(engine: Engine, database: str, folder: Path, path: Path) -> bool:
     finally:
         # Somebody else may have opened it; the release is published.
         engine.attempt(f"ATTACH {literal(str(path))} AS {name} (TYPE duckdb)")
+
+
+@contextmanager
+def undone(undo: Callable[[], object]) -> Iterator[None]:
+    """Within, an error has what was done undone; it is the one to report, whatever becomes of that."""
+    try:
+        yield
+    except BaseException:
+        with suppress(LdivError):
+            undo()
+        raise

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -26,9 +27,10 @@ from ldiv_db.auditing.subject import Subject, Suppressed, require_same_rows
 from ldiv_db.database import catalog, migrate, postgres
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import AuditError, ConstraintError, DatabaseError, LdivError
+from ldiv_db.database.errors import AuditError, ConstraintError, DatabaseError
 from ldiv_db.database.names import Identifier, Relation, Value
 from ldiv_db.policy.resolve import Resolved
+from ldiv_db.policy.targets import Target
 from ldiv_db.publishing.fingerprints import hash_release
 from ldiv_db.publishing.history import Watch
 from ldiv_db.publishing.ledger import RUN_TABLES, enter_run, settle_run
@@ -148,6 +150,14 @@ class NewClasses:
         with self.published() as params:
             return self.engine.materialise("release", ROWS, **params)
 
+    def write(self, where: Where) -> str:
+        """Write their rows to a table of its own, or a file; returns what is to be said of that."""
+        source, target = self.resolved.source, self.resolved.target
+        kept = [column.name for column in (*source.sensitive, *source.keep)]
+        types = partial(postgres.shown_types, self.engine, source.relation, kept)
+        with self.published(texts=target.format == "csv") as params:
+            return write_rows(self.engine, where, target, ROWS, params, types)
+
     def audits(self, published: Where, earlier_rows: int = 0) -> list[Audit]:
         """The audits of a table of classes; raises AuditError if it fails the policy or has lost or gained rows.
 
@@ -216,6 +226,34 @@ class NewClasses:
         return self._rows_with([whose]), person
 
 
+def write_rows(
+    engine: Engine,
+    where: Where,
+    target: Target,
+    template: str,
+    params: Mapping[str, Any],
+    types: Callable[[], Mapping[str, str]] = dict,
+) -> str:
+    """Write the rows of a template to a file or a table; returns what is to be said of that.
+
+    A table of PostgreSQL's gets the `types` and keeps what is granted on it.
+    """
+    if isinstance(where, FileRelation):
+        engine.export(Path(where.path), target.format or "", template, **params)
+    elif postgres.is_in_postgres(engine, where):
+        with engine.scope():
+            rows = engine.materialise("release", template, **params)
+            return postgres.make_table(engine, where, rows, types(), target.lose)
+    else:
+        engine.create(where, template, replace=target.if_exists == "replace", **params)
+    return ""
+
+
+def read_once(engine: Engine, rows: Where) -> Where:
+    """A copy of what stands in a database that is attached, else the rows themselves."""
+    return engine.copy("published", rows) if isinstance(rows, Relation) and catalog.is_foreign(engine, rows) else rows
+
+
 def require_rows(written: int, expected: int) -> None:
     """Raise AuditError unless as many rows were written as were to be."""
     if written != expected:
@@ -268,24 +306,10 @@ class RunDraft(Draft[Result]):
         return entries_of(self.run_id)
 
     def write(self, where: Where) -> None:
-        engine, target = self.engine, self.resolved.target
-        if isinstance(where, FileRelation):
-            with self.classes.published(texts=target.format == "csv") as params:
-                engine.export(Path(where.path), target.format or "", ROWS, **params)
-        elif target.if_exists == "append" and catalog.table_exists(engine, where):
+        if self.extends and isinstance(where, Relation) and catalog.table_exists(self.engine, where):
             self._append(where)
-        elif postgres.is_in_postgres(engine, where):
-            self._write_to_postgres(where)
         else:
-            with self.classes.published() as params:
-                engine.create(where, ROWS, replace=target.if_exists == "replace", **params)
-
-    def _write_to_postgres(self, table: Relation) -> None:
-        """Write the rows to a table that has the types of the source's, and keeps what is granted on it."""
-        engine, source = self.engine, self.resolved.source
-        own = postgres.shown_types(engine, source.relation, [c.name for c in (*source.sensitive, *source.keep)])
-        with engine.scope():
-            self.note(postgres.make_table(engine, table, self.classes.table(), own, self.resolved.target.lose))
+            self.note(self.classes.write(where))
 
     def _append(self, table: Relation) -> None:
         self.earlier_rows, last = self.engine.count(table), 0
@@ -303,9 +327,7 @@ class RunDraft(Draft[Result]):
     def audit(self, where: Where) -> Result:
         engine = self.engine
         with engine.scope():
-            # What stands in a database that is attached is read once.
-            if isinstance(where, Relation) and catalog.is_foreign(engine, where):
-                where = engine.copy("published", where)
+            where = read_once(engine, where)
             audits = self.classes.audits(where, self.earlier_rows)
             if not self.extends:
                 self.hashed = hash_release(engine, where, self.result.earlier.fingerprint, self.resolved)
@@ -325,14 +347,3 @@ class RunDraft(Draft[Result]):
 
     def settle(self, in_place: bool) -> None:
         settle_run(self.engine, self.run_id, in_place)
-
-
-@contextmanager
-def undone(undo: Callable[[], object]) -> Iterator[None]:
-    """Within, an error has what was done undone; it is the one to report, whatever becomes of that."""
-    try:
-        yield
-    except BaseException:
-        with suppress(LdivError):
-            undo()
-        raise

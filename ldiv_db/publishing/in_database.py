@@ -14,13 +14,13 @@ from typing import Any
 from ldiv_db.database import catalog, migrate, postgres
 from ldiv_db.database.addresses import Place, TablePlace
 from ldiv_db.database.errors import ConflictError
-from ldiv_db.database.files import renew_file
+from ldiv_db.database.files import renew_file, undone
 from ldiv_db.database.names import Relation
 from ldiv_db.database.traits_there import told_of_history
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.targets import Target
 from ldiv_db.publishing.destination import Destination, note_abandoned
-from ldiv_db.publishing.draft import Draft, Outcome, undone
+from ldiv_db.publishing.draft import Draft, Outcome
 from ldiv_db.publishing.history import OvertakenError, Watch
 from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN, runs, settle_run
 

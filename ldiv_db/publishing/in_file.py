@@ -14,12 +14,12 @@ from ldiv_db.database import migrate
 from ldiv_db.database.addresses import FilePlace, Place
 from ldiv_db.database.data_files import CsvForm, FileRelation
 from ldiv_db.database.errors import DatabaseError, refused
-from ldiv_db.database.files import abandoned, flush, move, swap, work_folder
+from ldiv_db.database.files import abandoned, flush, move, swap, undone, work_folder
 from ldiv_db.database.names import Relation
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.targets import Target
 from ldiv_db.publishing.destination import Destination, note_abandoned
-from ldiv_db.publishing.draft import Draft, Outcome, Where, undone
+from ldiv_db.publishing.draft import Draft, Outcome, Where
 from ldiv_db.publishing.ledger import WRITTEN, settle_run
 
 #: The file beside a folder that is being written which has its number: it tells which of two is the new one.

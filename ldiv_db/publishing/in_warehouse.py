@@ -21,6 +21,7 @@ from typing import Any
 from ldiv_db.database.catalog import SCHEMA
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, DatabaseError, refused
+from ldiv_db.database.files import undone
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.postgres import OTHERS_NOW
 from ldiv_db.database.traits_there import told_of_history
@@ -29,7 +30,7 @@ from ldiv_db.policy.resolve import Findings, Resolved, Source
 from ldiv_db.policy.targets import Target
 from ldiv_db.publishing.counted_source import SQL, CountedSource, PlanThere
 from ldiv_db.publishing.destination import Destination
-from ldiv_db.publishing.draft import Draft, Outcome, entries_of, undone
+from ldiv_db.publishing.draft import Draft, Outcome, entries_of
 from ldiv_db.publishing.history import ChangedError, Watch
 from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN
 from ldiv_db.publishing.ledger_there import LedgerThere

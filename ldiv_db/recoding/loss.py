@@ -253,6 +253,8 @@ def _blanked(engine: Engine, encoded: Encoded, recoding: Recoding) -> int:
 
 def measure_recoding(engine: Engine, encoded: Encoded, recoding: Recoding, class_id: bool) -> Loss:
     """The loss of a planned recoding, by its classes; `class_id` says whether their numbers are published."""
+    if not recoding.spans:
+        return nothing_lost(encoded.rows_in, engine.count(recoding.assigned))
     sums, spans = _sums(engine, recoding), recoding.spans
     sizes = engine.record("recoding/loss/sum_sizes", classes=recoding.classes, spans=spans, class_id=class_id)
     rows_in, published = encoded.rows_in, int(sums[0]["rows"] or 0)

@@ -46,9 +46,7 @@ def work_out(ready: PreparedRun, workers: int | None) -> tuple[Plan, Recoding]:
 
 def _recoded(ready: PreparedRun, task: Task, plan: Plan) -> tuple[Plan, Recoding]:
     if ready.units is not None:
-        plan = plan_of_rows(task.engine, ready.units, plan, task.wanted)
-        task = replace(task, encoded=ready.encoded)
-        task.refuse_left_out(ready.encoded.row_count - plan.row_count(task.engine))
+        plan, task = plan_of_rows(task, plan), replace(task, encoded=ready.encoded)
     elif ready.encoded.individual is not None:
         told = notes_on_people(task.engine, ready.encoded, plan.assigned, task.wanted)
         plan = replace(plan, notes=(*plan.notes, *told))

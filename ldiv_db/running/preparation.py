@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from ldiv_db.algorithms.base import Algorithm, Feasibility, PopulationCells
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, PopulationCells, Task
 from ldiv_db.algorithms.infeasible import explained, met_by_table
 from ldiv_db.algorithms.local.class_checker import refuse_whole
 from ldiv_db.attacking.covering import KnownAxis, label_axes, list_cells, open_population
@@ -28,13 +28,14 @@ from ldiv_db.display import Shown
 from ldiv_db.measuring.answers import check_queries
 from ldiv_db.measuring.least_loss.bounds import LossBound
 from ldiv_db.policy.resolve import Resolved
-from ldiv_db.policy.sensitive import unknown_harmless
+from ldiv_db.policy.sensitive import smallest_class, unknown_harmless
 from ldiv_db.publishing.destination import Destination
-from ldiv_db.publishing.fingerprints import key_of_release
+from ldiv_db.publishing.fingerprints import key_of_release, versions
 from ldiv_db.publishing.history import Watch, look_back
-from ldiv_db.publishing.result import Earlier
+from ldiv_db.publishing.result import Earlier, Result
 from ldiv_db.recoding.encode import Coding, read_source
 from ldiv_db.recoding.encoded import Axis, Encoded, SensitiveAxis
+from ldiv_db.recoding.loss import Loss
 from ldiv_db.recoding.recode import label_spans
 from ldiv_db.recoding.snapshot import read_columns
 from ldiv_db.requirements import Attribute, Requirement
@@ -42,7 +43,7 @@ from ldiv_db.requirements.reading import warn_of_values
 from ldiv_db.requirements.values import Named, listing
 from ldiv_db.running.estimate import READING, Estimate, estimate_run, expected
 from ldiv_db.running.remedies import other_policies, remedied
-from ldiv_db.running.run_spec import PreparedRun, RunSpec, refuse_forms
+from ldiv_db.running.run_spec import PreparedRun, RunSpec, l_of, refuse_forms
 from ldiv_db.running.tasks import task_of
 from ldiv_db.solving.auto import Chooser
 from ldiv_db.solving.levels import check_levels, leaves_rows, told_of_levels
@@ -96,6 +97,8 @@ def _place(
 class Foreseen:
     """What is known of a run before any work, once its policy can be met."""
 
+    task: Task
+    algorithm: Algorithm
     feasibility: Feasibility
     estimate: Estimate
     #: Why this algorithm runs, if the policy left that open, and what of the policy bears on nothing.
@@ -113,6 +116,22 @@ class Foreseen:
         """All that a plan says."""
         said = (self.reasons, self.feasibility.notes, self.warnings, self.kept, self.estimate.notes)
         return [*self.earlier.told(), *(line for lines in said for line in lines)]
+
+    def drafted(self, plan: Plan, loss: Loss, notes: Iterable[str], **more: Any) -> Result:
+        """The result of a plan that loses so much, as far as it is known before its audit."""
+        assert self.watch  # noqa: S101 - what is published has looked back
+        algorithm, requirements = plan.algorithm or self.algorithm.name, self.task.requirements
+        return Result(
+            run_id=self.watch.run_id,
+            algorithm=algorithm,
+            l=l_of(algorithm, requirements, plan.l),
+            loss=loss,
+            versions=versions(),
+            notes=tuple(dict.fromkeys([*self.reasons, *notes])),
+            smallest_class=smallest_class(requirements),
+            earlier=self.earlier,
+            **more,
+        )
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)

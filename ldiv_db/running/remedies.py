@@ -136,8 +136,8 @@ class WhatIf:
                 if is_counted and all(len(own.encoded.keys) == 1 for own in levels or [task]):
                     return feasible.rows_suppressed
                 plan = PartwiseSolver(self.policy.part_rows).plan(algorithm, task) if levels else algorithm.run(task)
-                if levels and task.units:
-                    plan = plan_of_rows(engine, task.units, plan, task.wanted)
+                if levels:
+                    plan = plan_of_rows(task, plan)
                 left_out = self.rows.row_count - plan.row_count(engine)
                 replace(task, encoded=self.rows).refuse_left_out(left_out)
                 return self.rows.left_out + left_out

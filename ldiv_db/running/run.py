@@ -24,9 +24,7 @@ from ldiv_db.measuring.counts import measure_planned_counts
 from ldiv_db.measuring.least_loss.bounds import LossBound
 from ldiv_db.measuring.measure import answers_of
 from ldiv_db.policy.reading import GivenPolicy, Policy, load_policy, take_for_source
-from ldiv_db.policy.sensitive import smallest_class
 from ldiv_db.publishing.draft import NewClasses, RunDraft
-from ldiv_db.publishing.fingerprints import versions
 from ldiv_db.publishing.history import OvertakenError, new_run, waits_again
 from ldiv_db.publishing.in_warehouse import InWarehouse
 from ldiv_db.publishing.result import Released, Result, Similarity
@@ -43,7 +41,7 @@ from ldiv_db.running.preparation import Preparation, prepare, strictest
 from ldiv_db.running.release import draft_release, refuse_unsettled
 from ldiv_db.running.remedies import other_policies, remedied
 from ldiv_db.running.rights import refuse_read_only
-from ldiv_db.running.run_spec import PreparedRun, l_of, resolve_run
+from ldiv_db.running.run_spec import PreparedRun, resolve_run
 from ldiv_db.running.tables_run import prepare_tables, publish_tables
 from ldiv_db.running.there import counted_source
 from ldiv_db.running.unchanged import published_again, with_release_before
@@ -184,33 +182,26 @@ def _draft_run(ready: Preparation, context: Context, kl: bool, begun: float) -> 
     context.listener.on_stage(MEASURING)
     loss, similarity = _measured(ready, recoding)
     people = _note_on_people(ready, recoding)
-    plan = replace(plan, notes=(*plan.notes, *([people] if people else []), *ready.kept))
     if kl:
         loss = replace(loss, kl=divergence(ready, recoding))
-    algorithm, requirements = plan.algorithm or ready.algorithm.name, ready.task.requirements
     rules = _global_recoding(ready, recoding, plan)
     classes = _new_classes(ready, recoding)
-    earlier = compared_with_earlier(ready, classes)
+    ready = replace(ready, earlier=compared_with_earlier(ready, classes))
     answers, unanswered = _answers(ready, classes)
-    notes = [*ready.reasons, *plan.notes_by(loss.lm_mean), *ready.estimate.notes, *loss.notes, *unanswered]
+    plan = replace(plan, notes=(*plan.notes, *filter(None, [people]), *ready.kept))
     assert ready.watch is not None  # noqa: S101 - what is published has looked back
-    result = Result(
-        run_id=ready.watch.run_id,
-        algorithm=algorithm,
+    result = ready.drafted(
+        plan,
+        loss,
+        [*plan.notes_by(loss.lm_mean), *ready.estimate.notes, *loss.notes, *unanswered],
         source=ready.resolved.source.name,
         target=str(ready.resolved.target),
-        l=l_of(algorithm, requirements, plan.l),
-        loss=loss,
         search=plan.search | ({"loss": loss.lm_mean} if plan.told else {}),
         seed=ready.resolved.source.seed,
-        versions=versions(),
-        notes=tuple(dict.fromkeys(notes)),
         similarity=similarity,
         recoding=rules,
-        smallest_class=smallest_class(requirements),
         inferred=ready.resolved.inferred,
         people=people,
-        earlier=earlier,
         answers=answers,
     )
     return RunDraft(classes, ready.watch, result, begun)

@@ -6,7 +6,7 @@ quasi-identifiers of all tables.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -26,8 +26,8 @@ from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.quasi_identifiers import column_problems
 from ldiv_db.policy.resolve import Resolved, as_read
 from ldiv_db.policy.rules import problems_of
-from ldiv_db.policy.schema import PERSON, content_of, members_of, told_once
-from ldiv_db.policy.sources import Frame, open_source
+from ldiv_db.policy.schema import PERSON, content_of, members_of, open_each, told_once
+from ldiv_db.policy.sources import Frame
 from ldiv_db.policy.tables import named_in
 from ldiv_db.publishing.destinations import destination_of, destination_of_tables
 from ldiv_db.publishing.fingerprints import Fingerprint, hash_rows, keyed, take_fingerprint
@@ -65,11 +65,7 @@ class OpenedTables:
 def open_tables(engine: Engine, context: Context, policy: Policy) -> OpenedTables:
     """The tables of a policy, with links that are whole; raises PolicyError with all that is wrong."""
     refuse(problems_of(policy))
-    problems, opened = Problems(), dict[str, Relation | FileRelation]()
-    for name, table in policy.tables.items():
-        with problems.collected():
-            opened[name] = open_source(engine, table.source, context.folder, f"tables.{name}.source")
-    problems.refuse()
+    opened = open_each(engine, policy, context.folder, "source", policy.tables)
     linked = {
         name: LinkedTable.opened(engine, name, table, opened[name])
         for name, table in policy.tables.items()
@@ -211,7 +207,15 @@ class People:
     def _required(
         self, policy: Policy, tables: Sequence[MemberTable]
     ) -> tuple[dict[str, list[Requirement]], list[Named]]:
-        return wanted_of_people(self.opened.engine, policy, tables, self.stack)
+        """What is required of each sensitive column's people, and of those alone who have no value of any."""
+        wanted, absent = dict[str, list[Requirement]](), list[Named]()
+        for one, member in zip(tables, self.stack.members, strict=True):
+            found, lacking = resolve_requirements(self.opened.engine, one.resolved.required, member.encoded)
+            absent += lacking
+            for axis in member.encoded.told:
+                refuse_people(found[axis.column.name], one.resolved.suppressed)
+                wanted[named_in(one.name, axis.column.name)] = found[axis.column.name]
+        return required_of_people(policy.require, wanted), absent
 
     def _search(
         self,
@@ -233,14 +237,7 @@ class People:
 class PreparedTables(Shown, Foreseen):
     """Several tables whose policy their people can meet: what runs next, with all tables encoded."""
 
-    opened: OpenedTables
-    tables: Sequence[MemberTable]
-    stack: Stack
-    by_others: Callable[[], WhatIf | None]
-    #: By what numbers of people and rows are drawn.
-    secret: str
-    task: Task
-    algorithm: Algorithm
+    people: People
     watch: Watch
     #: Where the tables go that belong to nobody.
     public: Mapping[str, Relation | FileRelation]
@@ -254,7 +251,7 @@ class PreparedTables(Shown, Foreseen):
 
     def as_dict(self) -> dict[str, Any]:
         """The plan as JSON has it: keys of one table's, and the rows of each table."""
-        rows, policy = self.rows, self.opened.policy
+        rows, policy = self.rows, self.people.opened.policy
         return {
             "source": policy.reads,
             "target": policy.places,
@@ -269,7 +266,7 @@ class PreparedTables(Shown, Foreseen):
                 for one in own
             ],
             "tables": [{"table": n, "rows_in": a, "rows_published": b} for n, (a, b) in rows.items()],
-            "inferred": [found.as_dict() for one in self.tables for found in one.resolved.inferred],
+            "inferred": [found.as_dict() for one in self.people.tables for found in one.resolved.inferred],
             "unchanged": self.earlier.unchanged,
             "needs": self.estimate.as_dict(),
             "notes": self.notes,
@@ -333,20 +330,3 @@ def encoded_tables(engine: Engine, context: Context, tables: Sequence[MemberTabl
         yield Member(number, one.name, encoded, whose, own, parent, numbers[linked.above], order, before)
         numbers[one.name] = number
         before += encoded.row_count
-
-
-def wanted_of_people(
-    engine: Engine, policy: Policy, tables: Sequence[MemberTable], stack: Stack
-) -> tuple[dict[str, list[Requirement]], list[Named]]:
-    """What is required of people by each sensitive column, and of those alone who have no value of any.
-
-    Also the values with thresholds of their own that no row has.
-    """
-    wanted, absent = dict[str, list[Requirement]](), list[Named]()
-    for one, member in zip(tables, stack.members, strict=True):
-        found, lacking = resolve_requirements(engine, one.resolved.required, member.encoded)
-        absent += lacking
-        for axis in member.encoded.told:
-            refuse_people(found[axis.column.name], one.resolved.suppressed)
-            wanted[named_in(one.name, axis.column.name)] = found[axis.column.name]
-    return required_of_people(policy.require, wanted), absent

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ldiv_db.algorithms.base import Plan
 from ldiv_db.auditing.audit import require_good
@@ -19,17 +19,15 @@ from ldiv_db.database.queries import Where
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.schema import PERSON
-from ldiv_db.policy.sensitive import smallest_class
 from ldiv_db.policy.tables import PolicyTable, named_in, numbers_as
 from ldiv_db.policy.targets import Target
 from ldiv_db.publishing.destinations import destination_of_tables
-from ldiv_db.publishing.draft import NewClasses, RunDraft
-from ldiv_db.publishing.fingerprints import versions
+from ldiv_db.publishing.draft import NewClasses
 from ldiv_db.publishing.result import Result, Similarity
-from ldiv_db.publishing.tables_draft import PublicTable, TablesDraft
-from ldiv_db.recoding.encoded import Encoded, Renamed
-from ldiv_db.recoding.loss import Loss, TableLoss, loss_of_tables, measure_recoding, nothing_lost
-from ldiv_db.recoding.recode import Recoding, keep_types, plan_recoding
+from ldiv_db.publishing.tables_draft import TablesDraft
+from ldiv_db.recoding.encoded import Renamed
+from ldiv_db.recoding.loss import TableLoss, loss_of_tables, measure_recoding
+from ldiv_db.recoding.recode import keep_types, plan_recoding
 from ldiv_db.recoding.stacked import Member, stacked
 from ldiv_db.recoding.units import POSITION, Link, Units, with_numbers
 from ldiv_db.running.classes import measure_similarity
@@ -37,7 +35,6 @@ from ldiv_db.running.estimate import MEASURING, READING, WRITING, estimate_run, 
 from ldiv_db.running.preparation import told_of_lacking, told_of_lengths, told_of_values
 from ldiv_db.running.remedies import remedied
 from ldiv_db.running.rights import refuse_read_only
-from ldiv_db.running.run_spec import l_of
 from ldiv_db.running.tables import (
     MemberTable,
     People,
@@ -96,11 +93,7 @@ def prepare_tables(engine: Engine, context: Context, policy: Policy, publishes: 
     ]
     folder = destination_of_tables(engine, policy.targets, context.folder).folder
     return PreparedTables(
-        opened=opened,
-        tables=tables,
-        stack=stack,
-        by_others=whose.by_others,
-        secret=secret,
+        people=whose,
         task=task,
         algorithm=algorithm,
         feasibility=feasible,
@@ -137,63 +130,34 @@ def told_of_shapes(units: Units, rows: Mapping[str, tuple[int, int]]) -> str:
     return ways + (out if told else "")
 
 
-@dataclass(frozen=True)
-class Planned:
-    """A table that is published, its rows encoded, and what they are published as."""
-
-    table: MemberTable
-    encoded: Encoded
-    recoding: Recoding
-
-    def loss(self, engine: Engine) -> TableLoss:
-        """What it loses."""
-        axes, encoded, assigned = self.encoded.axes, self.encoded, self.recoding.assigned
-        if axes:
-            found: Loss = measure_recoding(engine, encoded, self.recoding, False)
-        else:
-            found = nothing_lost(encoded.rows_in, engine.count(assigned))
-        return TableLoss(self.table.name, found, sum(axis.weight for axis in axes))
-
-    def similarity(self, engine: Engine) -> Iterator[Similarity]:
-        """The similarity attack on its columns, by who knows of everybody in which class of people they are."""
-        attributes = self.table.resolved.required.attributes
-        for attack in measure_similarity(engine, self.encoded, self.recoding, attributes, True):
-            yield replace(attack, sensitive=named_in(self.table.name, attack.sensitive))
-
-
-def work_out_tables(ready: PreparedTables, workers: int | None) -> tuple[Plan, list[int], list[Planned]]:
+def work_out_tables(ready: PreparedTables, workers: int | None) -> tuple[Plan, list[int], list[NewClasses]]:
     """The plan of all people, the sizes of its classes, and for each table what is published of it."""
-    task, units = ready.task, ready.units
+    task, whose = ready.task, ready.people
     effort = ready.algorithm.effort if isinstance(ready.algorithm, Auto) else LEAST
-    solver = PartwiseSolver(ready.opened.policy.part_rows, workers, effort)
+    solver = PartwiseSolver(whose.opened.policy.part_rows, workers, effort)
     by_people = solver.plan(ready.algorithm, task)
     sizes = [rows for _, rows in task.engine.tally(by_people.assigned, "class_id")]
-    plan = plan_of_rows(task.engine, units, by_people, task.wanted)
-    whole = replace(task, encoded=units.rows)
-    whole.refuse_left_out(units.rows.row_count - plan.row_count(task.engine))
-    members = ready.stack.members
-    planned = [_planned(ready, one, member, plan) for one, member in zip(ready.tables, members, strict=True)]
-    shown = numbers_as(ready.opened.policy.tables)
-    numbered = with_numbers(
-        task.engine,
-        [(o.encoded, _links(o, m, shown)) for o, m in zip(planned, members, strict=True)],
-        ready.secret,
-    )
-    return plan, sizes, [replace(one, encoded=encoded) for one, encoded in zip(planned, numbered, strict=True)]
+    plan = plan_of_rows(task, by_people)
+    both = list(zip(whose.tables, whose.stack.members, strict=True))
+    made = [_classes(ready, one, member, plan) for one, member in both]
+    shown = numbers_as(whose.opened.policy.tables)
+    linked = [(o.encoded, _links(o, table, m, shown)) for o, (table, m) in zip(made, both, strict=True)]
+    numbered = with_numbers(task.engine, linked, whose.secret)
+    return plan, sizes, [replace(one, encoded=encoded) for one, encoded in zip(made, numbered, strict=True)]
 
 
-def _links(one: Planned, member: Member, shown: Mapping[tuple[str, str], str]) -> list[Link]:
+def _links(one: NewClasses, of: MemberTable, member: Member, shown: Mapping[tuple[str, str], str]) -> list[Link]:
     """The links of a table, as they are `shown`: whose its rows are, or what rows', and by what others belong to it."""
-    table, name, found = one.table.linked.table, one.table.name, list[Link]()
+    table, found = of.linked.table, list[Link]()
     both = ((member.parent or member.person, table.owner, member.above), (member.key, table.key, member.number))
     for number, (alias, column, space) in enumerate(both, 2 * member.number):
         if alias is not None and column is not None:
-            called = Renamed(Identifier(shown[name, column]), Identifier(f"n{number}"))
+            called = Renamed(Identifier(shown[of.name, column]), Identifier(f"n{number}"))
             found.append(Link(number, one.encoded.rows, one.recoding.assigned, alias, space, called))
     return found
 
 
-def _planned(ready: PreparedTables, one: MemberTable, member: Member, plan: Plan) -> Planned:
+def _classes(ready: PreparedTables, one: MemberTable, member: Member, plan: Plan) -> NewClasses:
     """The rows of a table that are published, without the columns that only say whose they are."""
     engine, released, encoded = ready.task.engine, one.resolved.released, member.encoded
     where = [Where("member", member.number)]
@@ -207,8 +171,22 @@ def _planned(ready: PreparedTables, one: MemberTable, member: Member, plan: Plan
         rows = engine.join("rows", rows, own, ("row_id", "own_id"), right_columns=[("turn", POSITION.name)])
         kept.append(Renamed(Identifier(released.position), POSITION))
     encoded = replace(encoded, rows=rows, kept=tuple(kept))
-    recoding = plan_recoding(engine, encoded, assigned, released.forms)
-    return Planned(one, encoded, keep_types(engine, recoding, one.resolved.typed))
+    recoding = keep_types(engine, plan_recoding(engine, encoded, assigned, released.forms), one.resolved.typed)
+    asked = {name: ready.task.wanted.get(named_in(one.name, name), ()) for name in one.linked.table.sensitive}
+    return NewClasses(engine, one.resolved, encoded, recoding, asked, counts_people=True)
+
+
+def _loss(name: str, one: NewClasses) -> TableLoss:
+    """What a table loses."""
+    weight = sum(axis.weight for axis in one.encoded.axes)
+    return TableLoss(name, measure_recoding(one.engine, one.encoded, one.recoding, False), weight)
+
+
+def _similarity(name: str, one: NewClasses) -> Iterator[Similarity]:
+    """The similarity attack on a table, by who knows of everybody in which class of people they are."""
+    attributes = one.resolved.required.attributes
+    for attack in measure_similarity(one.engine, one.encoded, one.recoding, attributes, True):
+        yield replace(attack, sensitive=named_in(name, attack.sensitive))
 
 
 # -- the release ---------------------------------------------------------------------------------------
@@ -228,53 +206,36 @@ def publish_tables(engine: Engine, context: Context, policy: Policy, begun: floa
 def draft_tables(ready: PreparedTables, context: Context, begun: float) -> TablesDraft:
     """The draft of all tables."""
     ready.estimate.require_room()
-    with remedied(ready.by_others, is_running=True):
-        plan, sizes, planned = work_out_tables(ready, context.workers)
+    with remedied(ready.people.by_others, is_running=True):
+        plan, sizes, made = work_out_tables(ready, context.workers)
     context.listener.on_stage(MEASURING)
-    engine, opened = ready.task.engine, ready.opened
-    losses = [one.loss(engine) for one in planned]
-    algorithm, requirements = plan.algorithm or ready.algorithm.name, ready.task.requirements
-    result = Result(
-        run_id=ready.watch.run_id,
-        algorithm=algorithm,
+    tables, opened = ready.people.tables, ready.people.opened
+    named = [(one.name, classes) for one, classes in zip(tables, made, strict=True)]
+    losses = [_loss(*one) for one in named]
+    result = ready.drafted(
+        plan,
+        loss_of_tables(losses, sizes),
+        [*plan.notes, *ready.kept, *ready.estimate.notes],
         source=opened.policy.reads,
         target=opened.policy.places,
-        l=l_of(algorithm, requirements, plan.l),
-        loss=loss_of_tables(losses, sizes),
         search=plan.search,
         seed=opened.policy.seed,
-        versions=versions(),
-        notes=tuple(dict.fromkeys([*ready.reasons, *plan.notes, *ready.kept, *ready.estimate.notes])),
-        similarity=[attack for one in planned for attack in one.similarity(engine)],
-        smallest_class=smallest_class(requirements),
-        inferred=[found for one in ready.tables for found in one.resolved.inferred],
-        earlier=ready.earlier,
+        similarity=[attack for one in named for attack in _similarity(*one)],
+        inferred=[found for one in tables for found in one.resolved.inferred],
         tables=losses,
     )
-    both, tables = zip(planned, ready.stack.members, strict=True), opened.policy.tables
-
-    def as_published(one: MemberTable, number: int) -> PublishedTable:
-        return PublishedTable.of(one.name, number, tables, one.resolved.released, one.target)
-
-    parts = [(_classes(ready, one), as_published(one.table, member.number)) for one, member in both]
-    members = [(RunDraft(classes, ready.watch, result, begun), table) for classes, table in parts]
-    draft = TablesDraft(parts[0][0], ready.watch, result, begun, members=members, wanted=ready.task.wanted)
-    draft.public = [
-        (PublicTable(rows, tables[name].keep, tables[name].target), ready.public[name])
-        for name, rows in opened.public.items()
+    read = [
+        PublishedTable.of(o.name, m.number, opened.policy.tables, o.resolved.released, o.target)
+        for o, m in zip(tables, ready.people.stack.members, strict=True)
     ]
-    return draft
+    members = list(zip(made, read, strict=True))
+    public = [(rows, opened.policy.tables[name], ready.public[name]) for name, rows in opened.public.items()]
+    return TablesDraft(made[0], ready.watch, result, begun, members=members, public=public, wanted=ready.task.wanted)
 
 
 def rehearse_tables(ready: PreparedTables) -> tuple[Result, list[PublishedTable]]:
     """Do all that a run does, with TEMP tables in place of the release; raises as a run does."""
     draft = draft_tables(ready, Context(), time.perf_counter())
-    tables = [replace(table, rows=one.classes.table()) for one, table in draft.members]
+    tables = [replace(table, rows=classes.table()) for classes, table in draft.members]
     require_good(audit_tables(ready.task.engine, tables, draft.wanted))
     return draft.result, tables
-
-
-def _classes(ready: PreparedTables, one: Planned) -> NewClasses:
-    engine, wanted = ready.task.engine, ready.task.wanted
-    own = {name: wanted.get(named_in(one.table.name, name), ()) for name in one.table.linked.table.sensitive}
-    return NewClasses(engine, one.table.resolved, one.encoded, one.recoding, own, counts_people=True)

@@ -30,11 +30,14 @@ PAIRS, NEAR = 20_000_000, 32
 _CLASS = "class_id"
 
 
-def plan_of_rows(engine: Engine, units: Units, plan: Plan, wanted: Mapping[str, Sequence[Requirement]]) -> Plan:
-    """The plan of units as one of rows, every class good by its people.
+def plan_of_rows(task: Task, plan: Plan) -> Plan:
+    """The plan of a task's units as one of rows, every class good by its people.
 
-    Raises InfeasibleError if that cannot be reached, and PolicyError for a plan that blanks values of bags.
+    Raises InfeasibleError if that cannot be reached, or leaves out more rows than may be, and PolicyError for a plan
+    that blanks values of bags.
     """
+    engine, units, wanted = task.engine, task.units, task.wanted
+    assert units is not None  # noqa: S101 - people are planned
     if plan.blanked is not None and any(axis.bags for axis in units.encoded.sensitive):
         raise PolicyError([Problem("individual", "values are not blanked one by one where people have several")])
     with engine.scope() as scope:
@@ -49,7 +52,9 @@ def plan_of_rows(engine: Engine, units: Units, plan: Plan, wanted: Mapping[str, 
             shown = {"left_columns": ["class_id", *bounds], "right_columns": ["rows"]}
             classes = scope.keep(engine.join("classes", classes, counts, "class_id", **shown))
     notes = (*plan.notes, *notes_on_people(engine, units.rows, rows, wanted, units.together, bool(units.levels)))
-    return replace(plan, assigned=rows, classes=classes, notes=notes)
+    plan = replace(plan, assigned=rows, classes=classes, notes=notes)
+    replace(task, encoded=units.rows).refuse_left_out(units.rows.row_count - plan.row_count(engine))
+    return plan
 
 
 def people_apart(task: Task, all_rows: bool) -> Task | None:
