@@ -112,12 +112,9 @@ def told_of_names(tables: Mapping[str, PolicyTable]) -> Iterator[str]:
     """A line for each column of numbers that has another name in the release than in the source."""
     for (table, column), shown in numbers_as(tables).items():
         if shown != column:
-            why = (
-                f"numbers of {tables[table].above or 'people'}"
-                if column == tables[table].owner
-                else "numbers of its rows"
-            )
-            yield f"{table}.{column} is published as {shown}: it has {why}, and {column} of another table has others"
+            of = (tables[table].above or "people") if column == tables[table].owner else "its rows"
+            what = f"{table}.{column} is published as {shown}: it has numbers of {of}"
+            yield f"{what}, and {column} of another table has others"
 
 
 def told_of_shapes(units: Units, rows: Mapping[str, tuple[int, int]]) -> str:
