@@ -23,7 +23,7 @@ from ldiv_db.database.addresses import MEMORY, address_of
 from ldiv_db.database.counted import names_warehouse
 from ldiv_db.database.interrupts import WORDS
 from ldiv_db.policy.reading import Policy
-from ldiv_db.publishing.result import Released, Result
+from ldiv_db.publishing.result import Result
 from ldiv_db.reporting.request import policy_hash, written_policy
 
 _PRODUCER = "https://pypi.org/project/ldiv-db"
@@ -40,7 +40,7 @@ def is_wanted(environment: Mapping[str, str]) -> bool:
     return not off and any(value and _PLACES.fullmatch(name) for name, value in environment.items())
 
 
-def telling_of(database: str, policy: Policy, work: Callable[[], Result | Released]) -> Result | Released:
+def telling_of(database: str, policy: Policy, work: Callable[[], Result]) -> Result:
     """The result of a run, which is told to begin, and how it ended."""
     if not is_wanted(os.environ) or policy.tables:
         if policy.tables and is_wanted(os.environ):
@@ -81,7 +81,7 @@ class _Events:
             more = "pip install 'ldiv-db[openlineage]'" if isinstance(error, ImportError) else "it may quote a secret"
             telling.say(f"note: no OpenLineage event was sent: {type(error).__name__} ({more})")
 
-    def send(self, state: str, result: Result | Released | None = None, failed: str = "") -> None:
+    def send(self, state: str, result: Result | None = None, failed: str = "") -> None:
         if self._client is None:
             return
         with self._trying():
@@ -89,7 +89,7 @@ class _Events:
             if state != "START" and not self._client.close(10.0):
                 telling.say("note: not all OpenLineage events were sent in 10 seconds")
 
-    def _event(self, state: str, result: Result | Released | None, failed: str) -> Any:
+    def _event(self, state: str, result: Result | None, failed: str) -> Any:
         events, facets = import_module("openlineage.client.event_v2"), import_module("openlineage.client.facet_v2")
         own: dict[str, Any] = {"producer": _PRODUCER}
         target, counts = self._policy.target, {}
@@ -112,7 +112,7 @@ class _Events:
         outputs = [events.OutputDataset(self._target, name, outputFacets=counts)]
         return events.RunEvent(eventType=events.RunState[state], eventTime=at, inputs=inputs, outputs=outputs, **own)
 
-    def _privacy(self, result: Result | Released | None) -> dict[str, Any]:
+    def _privacy(self, result: Result | None) -> dict[str, Any]:
         """The policy by its hash, which a report has too, its requirements by name, and what the audit says of them."""
         policy = self._policy
         asked: dict[str, Any] = {

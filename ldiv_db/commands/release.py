@@ -11,7 +11,6 @@ from typing import Annotated
 
 import typer
 
-from ldiv_db.api import Released
 from ldiv_db.commands.console import group_of_commands, show
 from ldiv_db.commands.options import Catalog, Database, Json, catalog_engine, grouped, ledger_engine
 from ldiv_db.database.counted import ON_ROWS, names_warehouse
@@ -20,6 +19,7 @@ from ldiv_db.database.errors import PolicyError, Problem, refuse, refused
 from ldiv_db.display import table_of
 from ldiv_db.publishing import earlier_releases as releases
 from ldiv_db.publishing import ledger
+from ldiv_db.publishing.result import Result
 from ldiv_db.publishing.series import name_of, require_release
 from ldiv_db.publishing.series_target import settle_crashed
 
@@ -89,7 +89,7 @@ def show_command(
     with _settled_engine(database, catalog) as engine:
         entry = require_release(engine, series, release)
     notes = [*entry.report["notes"], *([entry.warning] if entry.warning else [])]
-    show(entry.as_dict(), Released(entry.report, notes=notes).text(), json)
+    show(entry.as_dict(), Result.of_night(entry.report, notes=notes).text(), json)
 
 
 @release_app.command("diff")

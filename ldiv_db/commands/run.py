@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ldiv_db.api import Exploration, Released, Result, explore, plan, run
+from ldiv_db.api import Exploration, Result, explore, plan, run
 from ldiv_db.commands import lineage, telling
 from ldiv_db.commands.console import ProgressDisplay, refuse_memory, show
 from ldiv_db.commands.options import (
@@ -82,7 +82,7 @@ def run_command(
     wanted = load_file(policy)
     refuse_memory(database, wanted)
 
-    def work() -> Result | Released:
+    def work() -> Result:
         with resources.open_planned(database) as (opened, catalog), ProgressDisplay(quiet) as listener:
             return run(opened, wanted, policy.parent, listener, catalog, kl, show_values, workers, bound=bound)
 

@@ -22,8 +22,9 @@ from ldiv_db.database.addresses import Place
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase
 from ldiv_db.policy.resolve import Resolved, Source
-from ldiv_db.publishing.draft import Draft, Outcome, Where
+from ldiv_db.publishing.draft import Draft, Where
 from ldiv_db.publishing.history import Recount, Watch, new_run
+from ldiv_db.publishing.result import Result
 
 
 @dataclass(eq=False)
@@ -61,7 +62,7 @@ class Destination(ABC):
         """A context in which what was published can be read, all of it by what is `resolved` of its policy."""
 
     @abstractmethod
-    def publish(self, draft: Draft[Outcome]) -> Outcome:
+    def publish(self, draft: Draft) -> Result:
         """Write the draft, audit it, publish it and enter it in the ledger, or do nothing of it."""
 
     def entered(self, watch: Watch) -> dict[str, Any]:
@@ -69,7 +70,7 @@ class Destination(ABC):
         return {}
 
 
-def note_abandoned(draft: Draft[Outcome], count: int) -> None:
+def note_abandoned(draft: Draft, count: int) -> None:
     """Have the outcome say that so many runs to this target did not finish."""
     if count:
         what = f"{count_phrase(count, 'run', 'runs')} to this target did not finish"

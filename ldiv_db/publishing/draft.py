@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from ldiv_db.attacking.covering import label_axes
 from ldiv_db.attacking.matching import people_counter
@@ -41,12 +41,10 @@ from ldiv_db.recoding.recode import PUBLISHED as ROWS
 from ldiv_db.recoding.recode import Recoding, published_rows
 from ldiv_db.requirements import Requirement
 
-#: What its audit makes of a draft: what its publication returns, and the ledger keeps.
-Outcome = TypeVar("Outcome")
 Where = Relation | FileRelation
 
 
-class Draft(ABC, Generic[Outcome]):
+class Draft(ABC):
     """A publication: a table, or the tables of a release; `where` is that table, its file, or their prefix.
 
     A destination calls `announce`, `write`, `audit`, `enter`, and for a file `settle` at the end, or `withdraw` if it
@@ -80,20 +78,20 @@ class Draft(ABC, Generic[Outcome]):
     def entries(self) -> Mapping[str, Mapping[str, Any]]:
         """The tables of the ledger in which it is entered, each with the values that tell its rows."""
 
-    def announce(self) -> None:
+    def announce(self) -> None:  # noqa: B027 - most have nothing to do
         """Enter in the ledger that it is being written, if the remains of a dead process would not tell."""
 
-    def require_announced(self) -> None:
+    def require_announced(self) -> None:  # noqa: B027 - most have nothing to do
         """Raise PolicyError if it was taken for one whose process is dead."""
 
-    def withdraw(self) -> None:
+    def withdraw(self) -> None:  # noqa: B027 - most have nothing to do
         """Take back what was announced."""
 
     @abstractmethod
     def write(self, where: Where) -> None:
         """Make what is to be published."""
 
-    def follow(self, rows: int) -> None:
+    def follow(self, rows: int) -> None:  # noqa: B027 - most have nothing to do
         """Be told how many rows the table has that it is appended to; called before the audit."""
 
     def note(self, text: str) -> None:
@@ -102,11 +100,11 @@ class Draft(ABC, Generic[Outcome]):
             self.noted = (*self.noted, text)
 
     @abstractmethod
-    def audit(self, where: Where) -> Outcome:
+    def audit(self, where: Where) -> Result:
         """Audit what was written and return the outcome; raises AuditError if it fails the policy."""
 
     @abstractmethod
-    def enter(self, outcome: Outcome, status: str) -> None:
+    def enter(self, outcome: Result, status: str) -> None:
         """Write it into the ledger, brought up to date; inside a transaction, in which no other run of the source is.
 
         Raises OvertakenError if one was faster.
@@ -116,9 +114,9 @@ class Draft(ABC, Generic[Outcome]):
     def settle(self, in_place: bool) -> None:
         """Settle its file in the ledger, which has it as written."""
 
-    def told(self, outcome: Outcome, note: str = "", **facts: Any) -> Outcome:
+    def told(self, outcome: Result, note: str = "", **facts: Any) -> Result:
         """The outcome with what came after the audit: a `note`, the place, the number of the snapshot."""
-        return outcome
+        return replace(outcome, notes=(*outcome.notes, *([note] if note else [])), **facts)
 
 
 @dataclass(frozen=True)
@@ -273,7 +271,7 @@ def enter_result(engine: Engine, watch: Watch, result: Result, status: str, repo
 
 
 @dataclass
-class RunDraft(Draft[Result]):
+class RunDraft(Draft):
     """The table of one run, whose work began at `begun`; `result` is what is known of it before it is audited."""
 
     classes: NewClasses
@@ -337,9 +335,6 @@ class RunDraft(Draft[Result]):
 
     def follow(self, rows: int) -> None:
         self.earlier_rows = rows
-
-    def told(self, outcome: Result, note: str = "", **facts: Any) -> Result:
-        return replace(outcome, notes=(*outcome.notes, *([note] if note else [])), **facts)
 
     def enter(self, outcome: Result, status: str) -> None:
         report = Report.of(replace(outcome, notes=self.result.notes), self.hashed) if self.hashed else None

@@ -20,9 +20,10 @@ from ldiv_db.database.traits_there import told_of_history
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.targets import Target
 from ldiv_db.publishing.destination import Destination, note_abandoned
-from ldiv_db.publishing.draft import Draft, Outcome
+from ldiv_db.publishing.draft import Draft
 from ldiv_db.publishing.history import OvertakenError, Watch
 from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN, runs, settle_run
+from ldiv_db.publishing.result import Result
 
 #: Seconds for which a release waits for other transactions that write the same, and between two tries.
 _LONGEST_WAIT, _PAUSE = 60.0, 0.2
@@ -50,7 +51,7 @@ class InTable(Destination):
     def opened(self, resolved: Resolved | None = None) -> AbstractContextManager[Relation]:
         return nullcontext(self.table)
 
-    def _is_replaced(self, draft: Draft[Outcome]) -> bool:
+    def _is_replaced(self, draft: Draft) -> bool:
         """Whether a table is there that goes, whose rows a file keeps."""
         return draft.replaces and not draft.extends and catalog.table_exists(self.engine, self.table)
 
@@ -66,7 +67,7 @@ class InTable(Destination):
 class InDatabase(InTable):
     """A table of the source's database, or the prefix of several."""
 
-    def publish(self, draft: Draft[Outcome]) -> Outcome:
+    def publish(self, draft: Draft) -> Result:
         """As every destination; in a transaction of its own it waits for others that write the same."""
         joins, end = self.engine.in_transaction(), time.monotonic() + _LONGEST_WAIT
         if self._is_replaced(draft) and (note := self._remains("give readers a file of their own (target: file)")):
@@ -86,7 +87,7 @@ class InDatabase(InTable):
         is_numbered = bool(self.engine.snapshot.traits(home).history) and not self.engine.in_transaction()
         return {"snapshot": catalog.last_snapshot(self.engine, home)} if is_numbered else {}
 
-    def _publish(self, draft: Draft[Outcome], joins: bool) -> Outcome:
+    def _publish(self, draft: Draft, joins: bool) -> Result:
         with self.engine.transaction(joins):
             draft.announce()
             draft.write(self.table)
@@ -105,13 +106,13 @@ class InOtherDatabase(InTable):
 
     target: Target
 
-    def publish(self, draft: Draft[Outcome]) -> Outcome:
+    def publish(self, draft: Draft) -> Result:
         staged, is_replaced = self._staged(draft.run_id), self._is_replaced(draft)
         with migrate.unmade_on_error(self.engine), undone(lambda: self._drop([staged])):
             outcome = self._publish(draft, staged)
         return self._renewed(draft, outcome) if is_replaced else outcome
 
-    def _renewed(self, draft: Draft[Outcome], outcome: Outcome) -> Outcome:
+    def _renewed(self, draft: Draft, outcome: Result) -> Result:
         """The outcome, once readers of a file no longer find the release that was replaced, or are said to."""
         home = self.table.parts[0]
         if self.engine.snapshot.kind(home) == "duckdb" and renew_file(self.engine, home):
@@ -119,7 +120,7 @@ class InOtherDatabase(InTable):
         note = self._remains("nobody could write it anew; COPY FROM DATABASE it to a new file, or publish to a file")
         return draft.told(outcome, note) if note else outcome
 
-    def _publish(self, draft: Draft[Outcome], staged: Relation) -> Outcome:
+    def _publish(self, draft: Draft, staged: Relation) -> Result:
         engine = self.engine
         with engine.transaction():
             draft.write(staged)

@@ -19,8 +19,9 @@ from ldiv_db.database.names import Relation
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.targets import Target
 from ldiv_db.publishing.destination import Destination, note_abandoned
-from ldiv_db.publishing.draft import Draft, Outcome, Where
+from ldiv_db.publishing.draft import Draft, Where
 from ldiv_db.publishing.ledger import WRITTEN, settle_run
+from ldiv_db.publishing.result import Result
 
 #: The file beside a folder that is being written which has its number: it tells which of two is the new one.
 _NUMBER = "number"
@@ -59,7 +60,7 @@ class InFile(Destination):
         """Whether what was written in a folder of our own is in its place."""
         return not (work / self.path.name).exists()
 
-    def publish(self, draft: Draft[Outcome]) -> Outcome:
+    def publish(self, draft: Draft) -> Result:
         place = (self.path.parent, self.path.name, draft.run_id)
         try:
             with migrate.unmade_on_error(self.engine):
@@ -69,7 +70,7 @@ class InFile(Destination):
         except OSError as error:
             raise DatabaseError(f"cannot write {self.name}: {error.strerror}") from error
 
-    def _publish(self, draft: Draft[Outcome], staging_path: Path) -> Outcome:
+    def _publish(self, draft: Draft, staging_path: Path) -> Result:
         draft.require_announced()
         if draft.extends:
             shutil.copyfile(self.path, staging_path)

@@ -30,10 +30,11 @@ from ldiv_db.policy.resolve import Findings, Resolved, Source
 from ldiv_db.policy.targets import Target
 from ldiv_db.publishing.counted_source import SQL, CountedSource, PlanThere
 from ldiv_db.publishing.destination import Destination
-from ldiv_db.publishing.draft import Draft, Outcome, entries_of
+from ldiv_db.publishing.draft import Draft, entries_of
 from ldiv_db.publishing.history import ChangedError, Watch
 from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN
 from ldiv_db.publishing.ledger_there import LedgerThere
+from ldiv_db.publishing.result import Result
 
 #: How the names of tables begin that are there for the time of a run, and of what goes with them.
 _STAGED, _PLAN, _COPY, _ASIDE = "ldiv_new", "ldiv_plan", "ldiv_put", "ldiv_old"
@@ -155,14 +156,14 @@ class InWarehouse(Destination):
         self._ledger.enter(self.engine, entries, watch)
         return {}
 
-    def publish(self, draft: Draft[Outcome]) -> Outcome:
+    def publish(self, draft: Draft) -> Result:
         there = self.source.there
         with there.moment(self.table):
             if there.takes_back:
                 self._require_same(draft)
             return self._publish(draft)
 
-    def _require_same(self, draft: Draft[Outcome]) -> None:
+    def _require_same(self, draft: Draft) -> None:
         """Raise ChangedError if the source is not what was counted, PolicyError if the target may not be replaced.
 
         Within a transaction other runs of the source are held off, and OvertakenError is raised if one was faster.
@@ -175,7 +176,7 @@ class InWarehouse(Destination):
             self.refuse()
 
     @contextmanager
-    def _of_what_was_counted(self, draft: Draft[Outcome]) -> Iterator[None]:
+    def _of_what_was_counted(self, draft: Draft) -> Iterator[None]:
         """Within, the release is staged and audited; where that fails as the source changed, that is the reason."""
         try:
             yield
@@ -184,7 +185,7 @@ class InWarehouse(Destination):
             raise
         self._require_same(draft)
 
-    def _publish(self, draft: Draft[Outcome]) -> Outcome:
+    def _publish(self, draft: Draft) -> Result:
         there, plan = self.source.there, PlanThere(self.engine, self.source, draft.classes)
         there.refresh(self.source.table)
         append = self.target.if_exists == "append" or draft.extends

@@ -44,8 +44,8 @@ class LimitedAttribute:
 
     @property
     def largest_l(self) -> int:
-        """The largest l whose 1/l bounds the share of values that have none of their own."""
-        return math.floor(1 / self.share) if self.share else 1
+        """The largest l whose 1/l bounds the share of every value: 1 where some are harmless."""
+        return math.floor(1 / (max(self.share, *self.own.values(), Fraction(0)) or 1))
 
     @property
     def entry(self) -> list[Any]:

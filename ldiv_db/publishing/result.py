@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from ldiv_db.measuring.least_loss.bounds import LossBound
 from ldiv_db.policy.quasi_identifiers import Inferred
 from ldiv_db.publishing.fingerprints import Fingerprint
 from ldiv_db.publishing.inference import Inference
-from ldiv_db.recoding.loss import Loss, TableLoss
+from ldiv_db.recoding.loss import Loss, TableLoss, nothing_lost
 from ldiv_db.recoding.rules import GlobalRecoding
 
 #: What classes are called on every screen: those with different labels or published ids, which readers can tell apart,
@@ -217,6 +217,18 @@ class Result(Shown):
     bound: LossBound | None = None
     #: What each of several tables loses, where the release has these.
     tables: Sequence[TableLoss] = ()
+    #: Of a release of a series its figures, and what it tells together with earlier ones, once it was compared.
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    inference: Inference | None = None
+
+    @classmethod
+    def of_night(cls, figures: Mapping[str, Any], loss: Loss | None = None, seed: int = 0, **more: Any) -> Result:
+        """The result of a release of a series, by its figures and what its new rows lose."""
+        told, published = {"search": {}, "versions": {}, **figures}, figures.get("rows_first_published", 0)
+        place = ":".join([*([told["file"]] if told.get("file") else []), ", ".join(told["tables"])])
+        known = {name: told[name] for name in ("algorithm", "source", "search", "versions")}
+        own = {"run_id": told.get("run_id", ""), "target": place, "l": None, "figures": figures}
+        return cls(**known, **own, loss=loss or nothing_lost(published, published), seed=seed, **more)
 
     def table(self) -> ClientRelation:
         """The release as a relation of DuckDB's, which has `.df()`, `.pl()` and `.arrow()`.
@@ -233,7 +245,10 @@ class Result(Shown):
 
     def as_dict(self, show_seed: bool = False) -> dict[str, Any]:
         """The result as JSON has it, keys as in the reference; the seed, a secret, is named on request."""
-        compared = self.earlier.compared
+        compared, drawn = self.earlier.compared, {"seed": self.seed} if show_seed else {}
+        if self.figures:
+            told = {"inference": self.inference and self.inference.as_dict(), "notes": self.said}
+            return {**self.figures, **drawn, "requirements": self.requirements, **told}
         return {
             "run_id": self.run_id,
             "algorithm": self.algorithm,
@@ -253,7 +268,7 @@ class Result(Shown):
             "search": self.search,
             "inferred": [inferred.as_dict() for inferred in self.inferred],
             "seconds": self.seconds,
-            **({"seed": self.seed} if show_seed else {}),
+            **drawn,
             "unchanged": self.earlier.unchanged,
             "versions": self.versions,
             "notes": self.said,
@@ -276,25 +291,3 @@ class Result(Shown):
             *self.notes,
             *(warning for audit in self.audits for warning in audit.warnings),
         ]
-
-
-@dataclass(frozen=True, repr=False)
-class Released(Shown):
-    """Result of a release of a series: the object that `ldiv run --json` prints under a policy with a `key`."""
-
-    figures: dict[str, Any]
-    audits: Sequence[Audit] = ()
-    inference: Inference | None = None
-    notes: Sequence[str] = field(default_factory=tuple)
-    #: What its groups were drawn by, a secret.
-    seed: int | None = field(default=None, repr=False)
-
-    def as_dict(self, show_seed: bool = False) -> dict[str, Any]:
-        """The result as JSON has it, keys as in the reference; the seed, a secret, is named on request."""
-        return {
-            **self.figures,
-            **({"seed": self.seed} if show_seed else {}),
-            "requirements": [{**v.as_dict(), "sensitive": a.sensitive} for a in self.audits for v in a.verdicts],
-            "inference": self.inference.as_dict() if self.inference else None,
-            "notes": list(self.notes),
-        }

@@ -26,11 +26,12 @@ from ldiv_db.publishing.history import Watch
 from ldiv_db.publishing.inference import check_releases
 from ldiv_db.publishing.ledger import Entry
 from ldiv_db.publishing.pairings import CombinationsDecision, LimitedAttribute
-from ldiv_db.publishing.result import HAND_OUT_ONE, Forgotten, Released
+from ldiv_db.publishing.result import HAND_OUT_ONE, Forgotten, Result
 from ldiv_db.publishing.series import ANOTHER_TARGET, Series, groups_of, members_of, record_members, record_series
 from ldiv_db.publishing.series_target import ReleaseTables, SeriesTarget, settle_entry
 from ldiv_db.recoding.encode import Coding
 from ldiv_db.recoding.encoded import Renamed
+from ldiv_db.recoding.loss import Loss
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ class MatchedRows:
 
 
 @dataclass
-class SeriesDraft(Draft[Released]):
+class SeriesDraft(Draft):
     """The next release of a series; `shown` is (row_id, group_no, ...) of its new groups, from 1.
 
     `rows` are encoded, with the columns MATCHED: at least those that no release has published.
@@ -104,6 +105,8 @@ class SeriesDraft(Draft[Released]):
     combined: CombinationsDecision | None = field(default=None, kw_only=True)
     #: After how many releases a row has waited too long, None if there is no such number.
     threshold: int | None = field(default=None, kw_only=True)
+    #: What new rows lose, None if there are none, or no classes.
+    loss: Loss | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         self.watch, self.engine, self.series = self.start.watch, self.start.engine, self.start.series
@@ -177,7 +180,7 @@ class SeriesDraft(Draft[Released]):
         before = self.start.target.tables(_prefix(where), self.series.releases) if self.extends else None
         self.write_tables(self.tables(_prefix(where)), before)
 
-    def audit(self, where: Where) -> Released:
+    def audit(self, where: Where) -> Result:
         """The release as written, audited and compared with all earlier ones by the keys in the ledger."""
         engine, series, prefix = self.engine, self.series, _prefix(where)
         with engine.transaction():
@@ -190,16 +193,17 @@ class SeriesDraft(Draft[Released]):
             inference.require_good()
             figures = self._figures(counts)
         notes = self.start.notes(*self.notes, *_notes(counts), *self.noted)
-        return Released(figures, audits, inference, notes, self.start.source.seed)
+        seed = self.start.source.seed
+        return Result.of_night(figures, self.loss, seed, audits=audits, inference=inference, notes=notes)
 
-    def foreseen(self) -> Released:
+    def foreseen(self) -> Result:
         """The release before it is written, or audited."""
         counts, _ = self._counted()
         figures = {name: value for name, value in self._figures(counts).items() if name != "run_id"}
         what = "a plan: nothing was written, audited or compared with earlier releases"
-        return Released(figures, notes=[what, *self.start.notes(*self.notes, *_notes(counts))])
+        return Result.of_night(figures, notes=[what, *self.start.notes(*self.notes, *_notes(counts))])
 
-    def enter(self, outcome: Released, status: str) -> None:
+    def enter(self, outcome: Result, status: str) -> None:
         self.watch.hold()
         limits = {limit.column.name: limit.entry for limit in self.limits}
         judged = [{**one.entry, "sensitive": audit.sensitive} for audit in outcome.audits for one in audit.verdicts]

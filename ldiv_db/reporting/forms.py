@@ -18,7 +18,7 @@ from ldiv_db.measuring.measure import Measurement
 from ldiv_db.measuring.profile import Profile
 from ldiv_db.measuring.tables import TablesMeasurement
 from ldiv_db.publishing.inference import Inference
-from ldiv_db.publishing.result import Released, Result
+from ldiv_db.publishing.result import Result
 from ldiv_db.recoding.loss import Loss
 from ldiv_db.reporting.charts import Bar, bar_chart
 from ldiv_db.reporting.drawing import standalone
@@ -35,7 +35,6 @@ from ldiv_db.reporting.text import (
     inference_text,
     l_in_words,
     plan_text,
-    released_text,
     result_text,
     tables_plan_text,
 )
@@ -47,6 +46,8 @@ from ldiv_db.running.tables import PreparedTables
 
 
 def result_line(result: Result) -> str:
+    if result.figures:
+        return f"Release {result.figures.get('release', '')}: {_verdict_in_words(result.audits)}"
     l = l_in_words(found.requirement for audit in result.audits for found in audit.verdicts)
     where = f"{result.source} → {result.target}, {result.algorithm}{l}"
     return f"Release of {where}: {_loss_in_words(result.loss)}; {_verdict_in_words(result.audits)}"
@@ -71,10 +72,6 @@ def tables_measurement_page(found: TablesMeasurement) -> Markup:
     counted = [f"{one.parent} with {one.child}: {one.counts}" for one in found.joins]
     columns = ("table", "rows_in", "rows_published", "lm_mean")
     return _page(tables_measurement_line(found), _table(columns, tables_measurement_rows(found)), _notes(counted))
-
-
-def released_line(released: Released) -> str:
-    return f"Release {released.figures.get('release', '')}: {_verdict_in_words(released.audits)}"
 
 
 def audits_line(audits: Sequence[Audit]) -> str:
@@ -123,7 +120,7 @@ Row = Mapping[str, Any]
 
 def loss_rows(found: Result | Measurement) -> list[Row]:
     """One row of the same columns, so that runs are compared by putting their frames together."""
-    return [_figures(found.as_dict())]
+    return [_figures(getattr(found, "figures", None) or found.as_dict())]
 
 
 def audit_rows(audits: Sequence[Audit]) -> Iterator[Row]:
@@ -267,13 +264,9 @@ def enter_forms() -> None:
         result_text,
         result_line,
         loss_rows,
-        lambda run: _page(result_line(run), _loss(run.loss), audit_table(run.audits), _notes(run.said)),
-    )
-    FORMS[Released] = Form(
-        released_text,
-        released_line,
-        lambda one: [_figures(one.figures)],
-        lambda one: _page(released_line(one), audit_table(one.audits), _notes(one.notes)),
+        lambda run: _page(
+            result_line(run), None if run.figures else _loss(run.loss), audit_table(run.audits), _notes(run.said)
+        ),
     )
     FORMS[Measurement] = Form(
         measurement_text, measurement_line, loss_rows, lambda one: _page(measurement_line(one), _loss(one.loss))

@@ -15,7 +15,7 @@ from ldiv_db.policy.quasi_identifiers import written
 from ldiv_db.policy.sensitive import asked_l
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.inference import Inference
-from ldiv_db.publishing.result import CLASSES_MADE, DISTINCT_CLASSES, Released, Result
+from ldiv_db.publishing.result import CLASSES_MADE, DISTINCT_CLASSES, Result
 from ldiv_db.reporting.table_text import (
     answers_in_words,
     class_size_of,
@@ -33,23 +33,32 @@ from ldiv_db.running.demo_tables import TablesDemo, next_steps_of_tables
 from ldiv_db.running.estimate import about, size
 from ldiv_db.running.exploring.outcomes import Exploration, VariantOutcome, findings
 from ldiv_db.running.preparation import Preparation
-from ldiv_db.running.preview import describe_plan
+from ldiv_db.running.preview import describe_plan, sent
 from ldiv_db.running.tables import PreparedTables
 
 
-def result_text(result: Result, show_seed: bool = False) -> Iterator[Part]:
-    """The losses of a run, what was inferred, the audit's verdicts and the notes."""
-    yield facts_of(f"{result.source} → {result.target}", _result_facts(result, show_seed))
+def result_text(
+    result: Result, show_seed: bool = False, statements: Sequence[Statement] | None = None
+) -> Iterator[Part]:
+    """What a run lost and inferred, its audit's verdicts, what releases reveal together, notes, and SQL if given."""
+    facts = [*(_night_facts(result.figures) if result.figures else _result_facts(result))]
+    seed = [("seed", str(result.seed))] if show_seed else []
+    yield facts_of(f"{result.source} → {result.target}", [*facts, *seed])
+    if noise := result.figures.get("noise"):
+        yield table_of("what was lost to noise", _NOISE, [_noise(one) for one in noise])
     if result.bound:
         yield from notes_text(result.bound.said(result.comparable_loss))
     if result.tables:
         yield tables_of([one.as_dict() for one in result.tables])
-    yield from inferred_text([inferred.as_dict() for inferred in result.inferred])
+    yield from inferred_text(result.figures.get("inferred", [inferred.as_dict() for inferred in result.inferred]))
     yield from verdicts_text(result.audits)
+    if result.inference:
+        yield from inference_text(result.inference)
     yield from notes_text(result.said)
+    yield from _statements_text(statements)
 
 
-def _result_facts(result: Result, show_seed: bool) -> Iterator[tuple[str, str]]:
+def _result_facts(result: Result) -> Iterator[tuple[str, str]]:
     loss = result.loss
     yield "algorithm", result.algorithm + l_in_words(found.requirement for a in result.audits for found in a.verdicts)
     yield "rows published", f"{loss.rows_published:,}"
@@ -76,8 +85,6 @@ def _result_facts(result: Result, show_seed: bool) -> Iterator[tuple[str, str]]:
         yield f"category of {attack.sensitive} revealed", shown
     yield "seconds", f"{result.seconds:.2f}"
     yield "run", result.run_id
-    if show_seed:
-        yield "seed", str(result.seed)
 
 
 def l_in_words(requirements: Iterable[Requirement]) -> str:
@@ -113,37 +120,18 @@ _FIGURES_OF_PLUS = _FIGURES | {"rows_placed": "  put into a group after waiting 
 _NOISE = ("attribute", "values", "changed to noise", "mean distance", "of random noise")
 
 
-def released_text(
-    released: Released, show_seed: bool = False, statements: Sequence[Statement] | None = None
-) -> Iterator[Part]:
-    """The figures of a release, what was lost to noise, what comparing releases reveals, notes, and SQL if given."""
-    figures = released.figures
-    place = ":".join([*([figures["file"]] if figures.get("file") else []), ", ".join(figures["tables"])])
-    yield facts_of(f"{figures['source']} → {place}", _released_facts(released, show_seed))
-    if figures.get("noise"):
-        rows = [
-            (n["attribute"], *(f"{n[key]:,}" for key in ("values", "changed")),
-             *(f"{n[key]:.3f}" for key in ("distance", "random_distance")))
-            for n in figures["noise"]
-        ]  # fmt: skip
-        yield table_of("what was lost to noise", _NOISE, rows)
-    yield from inferred_text(figures.get("inferred", ()))
-    if released.inference:
-        yield from inference_text(released.inference)
-    yield from notes_text(released.notes)
-    yield from _statements_text(describe_plan(released, statements))
+def _noise(lost: Mapping[str, Any]) -> tuple[str, ...]:
+    counts, distances = (f"{lost[name]:,}" for name in ("values", "changed")), ("distance", "random_distance")
+    return lost["attribute"], *counts, *(f"{lost[name]:.3f}" for name in distances)
 
 
-def _released_facts(released: Released, show_seed: bool) -> Iterator[tuple[str, str]]:
-    figures = released.figures
+def _night_facts(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, words in (_FIGURES_OF_PLUS if figures["algorithm"] == "decomposition_plus" else _FIGURES).items():
         if name in figures:
             value = figures[name]
             yield words, f"{value:.2f}" if isinstance(value, float) else f"{value:,}"
     if figures.get("loss_new"):
         yield "information lost by new rows", f"{figures['loss_new']['lm_mean']:.4f} of 1 per cell (LM)"
-    if show_seed:
-        yield "seed", str(released.seed)
 
 
 def inference_text(found: Inference) -> Iterator[Part]:
@@ -165,7 +153,7 @@ def inference_text(found: Inference) -> Iterator[Part]:
 
 def plan_text(ready: Preparation, statements: Sequence[Statement] | None = None) -> Iterator[Part]:
     """The plan as tables, then the notes and the SQL if it is there."""
-    document = describe_plan(ready, statements)
+    document = describe_plan(ready)
     yield facts_of(f"{document['source']} → {document['target']}", _plan_facts(document))
     rows = [(c["column"], c["role"], c["generalised_by"] or "") for c in document["columns"]]
     yield table_of("columns", ("column", "role", "generalised by"), rows)
@@ -174,12 +162,12 @@ def plan_text(ready: Preparation, statements: Sequence[Statement] | None = None)
         yield from notes_text(ready.bound.said())
     yield "a plan: nothing was written"
     yield from notes_text(document["notes"])
-    yield from _statements_text(document)
+    yield from _statements_text(statements)
 
 
 def tables_plan_text(ready: PreparedTables, statements: Sequence[Statement] | None = None) -> Iterator[Part]:
     """The plan of several tables: what is known of people, the rows of each table, then the notes."""
-    document = describe_plan(ready, statements)
+    document = describe_plan(ready)
     facts = [("algorithm", document["algorithm"]), ("people", f"{document['people']:,}")]
     facts.append((CLASSES_MADE, f"up to {document['classes_made']:,}"))
     for requirement in document["requirements"]:
@@ -191,11 +179,11 @@ def tables_plan_text(ready: PreparedTables, statements: Sequence[Statement] | No
     yield from inferred_text(document["inferred"])
     yield "a plan: nothing was written"
     yield from notes_text(document["notes"])
-    yield from _statements_text(document)
+    yield from _statements_text(statements)
 
 
-def _statements_text(document: Mapping[str, Any]) -> Iterator[str]:
-    for statement in document.get("statements", ()):
+def _statements_text(statements: Sequence[Statement] | None) -> Iterator[str]:
+    for statement in sent(statements or ()):
         yield f"\n-- {statement['template']}\n{statement['sql']};"
 
 

@@ -34,7 +34,7 @@ from ldiv_db.policy.reading import Policy
 from ldiv_db.policy.release_columns import centre_as
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.tables import numbers_as
-from ldiv_db.publishing.result import Released, Result
+from ldiv_db.publishing.result import Result
 from ldiv_db.running.dbt_policy import Model, policy_of, read_policy_of
 from ldiv_db.running.run import run
 from ldiv_db.running.run_spec import resolve_algorithm
@@ -208,8 +208,8 @@ def _hold_to_contract(there: Warehouse, contract: str, name_of_type: Callable[[A
         raise AuditError(f"the contract is broken: {', '.join(broken)}")
 
 
-def _outcome(result: Result | Released) -> dict[str, Any]:
-    if isinstance(result, Released):
+def _outcome(result: Result) -> dict[str, Any]:
+    if result.figures:
         names = {"rows": "rows_published", "first": "rows_first_published", "release": "release"}
         return {name: result.figures[figure] for name, figure in names.items()}
     loss, earlier = result.loss, result.earlier

@@ -7,7 +7,7 @@ from typing import Any
 
 from ldiv_db.database.templates import Statement
 from ldiv_db.policy.release_columns import CENTRES, Form
-from ldiv_db.publishing.result import Released
+from ldiv_db.publishing.result import Result
 from ldiv_db.recoding.encoded import Axis
 from ldiv_db.running.preparation import Preparation
 from ldiv_db.running.run_spec import l_of
@@ -18,14 +18,16 @@ _BUILT_IN = "(built in)"
 
 
 def describe_plan(
-    ready: Preparation | PreparedTables | Released, statements: Sequence[Statement] | None = None
+    ready: Preparation | PreparedTables | Result, statements: Sequence[Statement] | None = None
 ) -> dict[str, Any]:
     """The plan as JSON has it, keys as in docs/reference/result.md; `statements` adds those of templates."""
     document = _described(ready) if isinstance(ready, Preparation) else ready.as_dict()
-    if statements is not None:
-        sent = [statement for statement in statements if statement.template != _BUILT_IN]
-        document["statements"] = [{"template": s.template, "sql": s.sql} for s in sent]
-    return document
+    return document | ({} if statements is None else {"statements": sent(statements)})
+
+
+def sent(statements: Sequence[Statement]) -> list[dict[str, str]]:
+    """The statements of templates as JSON has them."""
+    return [{"template": one.template, "sql": one.sql} for one in statements if one.template != _BUILT_IN]
 
 
 def _described(ready: Preparation) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from ldiv_db.publishing.series_target import ReleaseTables
 from ldiv_db.recoding.axes import among
 from ldiv_db.recoding.encode import Coding
 from ldiv_db.recoding.encoded import Encoded, Renamed
-from ldiv_db.recoding.loss import Loss, measure_recoding
+from ldiv_db.recoding.loss import measure_recoding
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, plan_recoding
 from ldiv_db.requirements import Requirement, promised_by
 from ldiv_db.requirements.guarantees import most_classes
@@ -47,7 +47,6 @@ class ClassesDraft(SeriesDraft):
 
     classes: NewClasses
     plan: Plan
-    loss: Loss | None
 
     @property
     def limits(self) -> list[LimitedAttribute]:
@@ -98,7 +97,7 @@ def plan_classes(
     with classes.published() as params:
         tables, numbers = (recoding.assigned, params["labels"]), [("published_id", "group_no")]
         shown = engine.join("shown", *tables, "class_id", left_columns=["row_id"], right_columns=numbers)
-    return ClassesDraft(start, matched, encoded.rows, shown, made, rows_new, classes, plan, loss)
+    return ClassesDraft(start, matched, encoded.rows, shown, made, rows_new, classes, plan, loss=loss)
 
 
 def _formed(

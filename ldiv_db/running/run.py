@@ -27,7 +27,7 @@ from ldiv_db.policy.reading import GivenPolicy, Policy, load_policy, take_for_so
 from ldiv_db.publishing.draft import NewClasses, RunDraft
 from ldiv_db.publishing.history import OvertakenError, new_run, waits_again
 from ldiv_db.publishing.in_warehouse import InWarehouse
-from ldiv_db.publishing.result import Released, Result, Similarity
+from ldiv_db.publishing.result import Result, Similarity
 from ldiv_db.publishing.series_target import settle_crashed
 from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.loss import Loss, measure_recoding
@@ -66,7 +66,7 @@ def run(
     dialect: str | None = None,
     bound: bool = False,
 ) -> Result | Any:
-    """Anonymize, audit and publish under `policy`; returns the `Result`, or the `Released` of a policy with a `key`.
+    """Anonymize, audit and publish under `policy`; returns the `Result`.
 
     `connection` is an open DuckDB connection, the address of a database (`postgres:service=clinic`), a frame, a Spark
     session, or a warehouse: any other connection by ADBC or PEP 249 (psycopg, snowflake.connector, …), which speaks
@@ -130,7 +130,7 @@ def publish_run(
     kl: bool,
     begun: float,
     bound: bool = False,
-) -> Result | Released:
+) -> Result:
     """Publish under the policy: one release, or with a `key` the next one of a series; its work began at `begun`.
 
     Where it goes is `there` or, if that is None, as the policy says.
@@ -223,7 +223,7 @@ def plan(
 
     `rehearse` does all that a run does, in as much time, with a TEMP table in place of the release and nothing in the
     ledger; `listener` then hears every statement. Warehouses and several tables are not rehearsed. `bound` is as of
-    `run`. Under a policy with a `key` the classes of the next release are formed, and the `Released` that is returned
+    `run`. Under a policy with a `key` the classes of the next release are formed, and the `Result` that is returned
     is not audited.
     """
     if rehearse and isinstance(connection, PlannedThere):

@@ -329,7 +329,7 @@ def next_release(draft: RunDraft, series: Series) -> ClassesDraft:
     nothing = Relation(("nothing",))
     matched = MatchedRows(nothing, nothing, 0, 0)
     classes = replace(draft.classes, last_class=series.last_group)
-    return ClassesDraft(start, matched, nothing, nothing, 0, 0, classes, None, None)
+    return ClassesDraft(start, matched, nothing, nothing, 0, 0, classes, None)
 
 
 def test_files_are_the_same_whatever_the_threads(tmp_path):
