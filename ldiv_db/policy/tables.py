@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, StrictBool
 
+from ldiv_db.database.catalog import Column
 from ldiv_db.policy.parts import PolicyPart
+from ldiv_db.policy.release_columns import ReleaseColumns
 from ldiv_db.policy.settings import Attributes, QuasiIdentifiers
 from ldiv_db.policy.sources import GivenSource
 from ldiv_db.policy.targets import GivenTarget
@@ -82,6 +84,16 @@ def numbers_as(tables: Mapping[str, PolicyTable]) -> dict[tuple[str, str], str]:
             shown = f"{of or 'person'}_{shown}"
         found[name, column] = shown
     return {column: found[column] for column in linked}
+
+
+def types_as(
+    tables: Mapping[str, PolicyTable], name: str, released: ReleaseColumns, columns: Sequence[Column]
+) -> dict[str, str]:
+    """The type of every column of one table's release, with numbers in place of the keys of people and rows."""
+    shown = {column: called for (table, column), called in numbers_as(tables).items() if table == name}
+    types = released.types(columns)
+    own = {shown.get(column, column): kind for column, kind in types.items() if column not in released.people}
+    return own | dict.fromkeys([*shown.values(), *filter(None, [released.position])], "BIGINT")
 
 
 def qualified(tables: Mapping[str, PolicyTable], part: str) -> dict[str, Any]:

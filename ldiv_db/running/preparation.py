@@ -110,11 +110,13 @@ class Foreseen:
     #: What the ledger knows of earlier releases of the source, and the watch over it until one more is published.
     earlier: Earlier = field(default_factory=Earlier)
     watch: Watch | None = None
+    #: What tables that it replaces lose.
+    lost: Sequence[str] = ()
 
     @property
     def notes(self) -> list[str]:
         """All that a plan says."""
-        said = (self.reasons, self.feasibility.notes, self.warnings, self.kept, self.estimate.notes)
+        said = (self.reasons, self.feasibility.notes, self.warnings, self.kept, self.estimate.notes, self.lost)
         return [*self.earlier.told(), *(line for lines in said for line in lines)]
 
     def drafted(self, plan: Plan, loss: Loss, notes: Iterable[str], **more: Any) -> Result:
@@ -208,6 +210,7 @@ def prepare(
         kept=kept,
         earlier=earlier,
         watch=watch,
+        lost=[destination.foreseen] if destination.foreseen else [],
     )
 
 

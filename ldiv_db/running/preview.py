@@ -59,7 +59,7 @@ def _described(ready: Preparation) -> dict[str, Any]:
         "inferred": [inferred.as_dict() for inferred in resolved.inferred],
         "needs": ready.estimate.as_dict(),
         "unchanged": ready.earlier.unchanged,
-        "notes": [*ready.notes, *filter(None, [ready.destination.foreseen])],
+        "notes": ready.notes,
     }
     if ready.units and ready.encoded.individual:
         document["people"] = ready.encoded.individual.distribution.distinct

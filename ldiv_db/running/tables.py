@@ -7,7 +7,7 @@ quasi-identifiers of all tables.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -28,7 +28,7 @@ from ldiv_db.policy.resolve import Resolved, as_read
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.schema import PERSON, content_of, members_of, open_each, told_once
 from ldiv_db.policy.sources import Frame
-from ldiv_db.policy.tables import named_in
+from ldiv_db.policy.tables import named_in, types_as
 from ldiv_db.publishing.destinations import destination_of, destination_of_tables
 from ldiv_db.publishing.fingerprints import Fingerprint, hash_rows, keyed, take_fingerprint
 from ldiv_db.publishing.history import Published, Reading, Watch, held_against, new_key
@@ -60,6 +60,8 @@ class OpenedTables:
     policy: Policy
     tables: Mapping[str, LinkedTable]
     public: Mapping[str, Relation | FileRelation]
+    #: What the tables lose that are replaced, as targets are checked.
+    lost: list[str] = field(default_factory=list)
 
 
 def open_tables(engine: Engine, context: Context, policy: Policy) -> OpenedTables:
@@ -107,7 +109,8 @@ def resolve_tables(opened: OpenedTables) -> list[MemberTable]:
             if algorithm.traits.recodes_globally:
                 what = f"{algorithm.name} gives a value one label wherever it is, and people have several rows"
                 raise PolicyError([Problem("algorithm.name", what, "algorithm: auto, topdown, peel or mondrian")])
-            target = checked_target(opened, linked.name, policy, resolved.released.types(resolved.columns))
+            types = types_as(opened.policy.tables, linked.name, resolved.released, resolved.columns)
+            target = checked_target(opened, linked.name, policy, types)
             found.append(MemberTable(linked, resolved, algorithm, target, as_read(engine, policy, linked.relation)))
     refuse(told_once(problems.found))
     return found
@@ -132,6 +135,7 @@ def checked_target(
     require_rights(destination, policy)
     if isinstance(destination, InDatabase) and target.if_exists == "replace":
         foresee_loss(destination, destination.table, policy, types, {})
+        opened.lost.extend(filter(None, [destination.foreseen]))
     return destination.file(target) if isinstance(destination, Folder) else destination.table
 
 

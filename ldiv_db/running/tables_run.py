@@ -103,6 +103,7 @@ def prepare_tables(engine: Engine, context: Context, policy: Policy, publishes: 
         kept=[f"{one.name}: {line}" for one in tables for line in warn_of_kept(engine, one.resolved.source)],
         earlier=earlier,
         watch=watch,
+        lost=list(dict.fromkeys(opened.lost)),
         public=public,
         rows=rows,
     )

@@ -23,13 +23,11 @@ APART = [
     ("SELECT count(*) FROM a.flows WHERE n > 0 UNION ALL SELECT count(*) FROM b.flows WHERE n > 0 ORDER BY 1",
      [(3,), (5,)]),
 ]  # fmt: skip
-#: Tables, and arms of a union over one join of theirs, with what the arms have: those of duckdb/duckdb#24624, and such as
-#: duckdb/duckdb#25819 has, where one arm had its last column for both that it joins.
+#: Tables, and arms of a union over one join of theirs, with what the arms have: those of duckdb/duckdb#24624, and such
+#: as duckdb/duckdb#25819 has, where one arm had its last column for both that it joins.
 _NONE = "FROM t2 LEFT JOIN t0 ON true WHERE"
-_NOT, _PAIRS = (
-    "NOT t2.c0 AND substring(t0.c1 FROM -4294967296) <> t0.c1",
-    "FROM pairs JOIN q x ON x.id = a JOIN q y ON y.id = b",
-)
+_NOT = "NOT t2.c0 AND substring(t0.c1 FROM -4294967296) <> t0.c1"
+_PAIRS = "FROM pairs JOIN q x ON x.id = a JOIN q y ON y.id = b"
 ARMS = [
     ("CREATE TABLE t2 AS SELECT false AS c0; CREATE TABLE t0 AS SELECT 'a' AS c1",
      [f"SELECT * {_NONE} NOT ({_NOT})", f"SELECT * {_NONE} ({_NOT}) IS NULL"], [(False, "a")]),

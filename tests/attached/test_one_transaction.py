@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import datetime
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
 import duckdb
 import pytest
+from homes import policy_document
 
 import ldiv_db
 from ldiv_db.database.errors import AuditError
@@ -184,7 +188,40 @@ GIVEN = {
     "ALTER TABLE released ALTER age SET NOT NULL": "the constraints",
     "ALTER TABLE released ALTER age SET DEFAULT 'x'": "the defaults",
     "CREATE TABLE above (LIKE released); ALTER TABLE released INHERIT above": "the parents",
+    'ALTER TABLE released ALTER age TYPE varchar COLLATE "C"': "the collations",
+    "ALTER TABLE released ALTER age SET COMPRESSION pglz": "the storage parameters",
+    "CREATE ACCESS METHOD other TYPE TABLE HANDLER heap_tableam_handler;"
+    " ALTER TABLE released SET ACCESS METHOD other": "the access method",
+    "CREATE TYPE held AS (age varchar, country varchar, disease varchar, ward varchar); DROP TABLE released;"
+    " CREATE TABLE released OF held": "the row type",
+    "DROP TABLE released; CREATE TABLE released (age varchar, ward varchar) PARTITION BY LIST (ward);"
+    " CREATE TABLE one PARTITION OF released DEFAULT": "the partitions",
 }
+#: A policy by which a release has fewer columns than by the policy of the bed.
+BY_AGE = {
+    "target": {"table": "released", "if_exists": "replace"}, "identifiers": ["name", "ward", "country"],
+    "quasi_identifiers": {"age": {"numeric": True}}, "keep": None, "require": [{"frequency": 2}], "algorithm": "fast",
+}  # fmt: skip
+#: What one table has at once, and what is said of it then.
+ALL = [
+    "GRANT SELECT (age) ON released TO PUBLIC", "COMMENT ON COLUMN released.age IS 'in years'",
+    "CREATE INDEX ON released (age)", "ALTER TABLE released ADD CHECK (age <> '')", *list(GIVEN)[6:7],
+    "CREATE FUNCTION fired() RETURNS trigger LANGUAGE plpgsql AS 'begin return new; end'",
+    "CREATE TRIGGER firing AFTER INSERT ON released EXECUTE FUNCTION fired()", *list(GIVEN)[:5], *list(GIVEN)[8:9],
+    *list(GIVEN)[10:11], *list(GIVEN)[7:8],
+]  # fmt: skip
+OF_ALL = (
+    "the grants, the comments, the indexes, the constraints, the defaults, the triggers, the rules, the publications,"
+    " the replica identity, the extended statistics, the storage parameters, the collations, the access method and the"
+    " parents of released are not kept, as its columns are others now"
+)
+#: What else needs the table, and what a plan and a run say of it.
+NEEDED = {
+    "CREATE SCHEMA other; CREATE VIEW other.\"V w\" AS SELECT age FROM released": "view other.\"V w\"",
+    "CREATE TABLE held (one released)": "column one of table held",
+    "ALTER TABLE released ADD n serial; CREATE TABLE counted (i int DEFAULT nextval('released_n_seq'))":
+    "default value for column i of table counted",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("given", GIVEN)
@@ -195,6 +232,51 @@ def test_what_is_lost_is_said_by_plan_and_run(postgres: Any, given: str) -> None
     said = f"{GIVEN[given]} of released are not kept, as its columns are others now"
     for command in ("plan", "run"):
         assert said in postgres.json(command, postgres.policy)["notes"]
+
+
+@pytest.mark.parametrize("by", ["attached", "counted"])
+def test_all_that_is_lost_is_said_by_either_way(postgres: Any, by: str) -> None:
+    postgres.run()
+    for sql in ALL:
+        postgres.sql(sql)
+    policy = policy_document(**BY_AGE)
+    with by_either_way(postgres, by) as database:
+        for call in (ldiv_db.plan, ldiv_db.run):
+            assert OF_ALL in call(database, policy).notes
+
+
+@pytest.mark.parametrize("by", ["attached", "counted"])
+@pytest.mark.parametrize("needed", NEEDED)
+def test_what_needs_a_table_is_named_by_either_way(postgres: Any, needed: str, by: str) -> None:
+    postgres.run()
+    postgres.sql(needed)
+    policy = policy_document(**BY_AGE)
+    with by_either_way(postgres, by) as database:
+        for call in (ldiv_db.plan, ldiv_db.run):
+            with pytest.raises(ldiv_db.DatabaseError, match="drop these first: " + re.escape(NEEDED[needed])):
+                call(database, policy)
+
+
+@contextmanager
+def by_either_way(postgres: Any, by: str) -> Iterator[Any]:
+    """The database as DuckDB attaches it, or as a connection of another driver's, where the server counts."""
+    import psycopg  # noqa: PLC0415
+
+    if by == "attached":
+        yield postgres.address
+    else:
+        with psycopg.connect(postgres.address.partition(":")[2]) as connection:
+            yield connection
+
+
+def test_a_publication_without_an_identity_of_rows_is_named(postgres: Any) -> None:
+    postgres.run()
+    postgres.sql("CREATE PUBLICATION sends FOR TABLE released")
+    postgres.write_policy(**replaced(seed=3))
+    called = postgres.call("run", postgres.address, postgres.policy)
+    assert called.exit_code == 3 and "a publication sends what is changed in released, which has" in called.output
+    postgres.sql("ALTER TABLE released REPLICA IDENTITY FULL")
+    assert not any("not kept" in note for note in postgres.run(**replaced(seed=3))["notes"])
 
 
 def test_row_policies_are_lost_by_leave_alone(postgres: Any) -> None:

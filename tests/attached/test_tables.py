@@ -72,3 +72,17 @@ def test_all_tables_and_the_ledger_are_one_transaction(home: Any, monkeypatch: p
     called = home.call("run", home.address, home.policy)
     assert called.exit_code == 1 and "as the test wants it" in called.output, called.output
     assert [sorted(home.sql(f"SELECT * FROM open_{name}")) for name in TABLES] == before
+
+
+def test_what_a_table_made_anew_loses_is_said_by_plan_and_run(postgres: Any) -> None:
+    write(postgres)
+    postgres.json("run", postgres.policy)
+    postgres.sql("COMMENT ON TABLE open_stays IS 'for research'; COMMENT ON TABLE open_labs IS 'for research'")
+    postgres.sql("ALTER TABLE open_people ENABLE ROW LEVEL SECURITY; CREATE VIEW shown AS SELECT * FROM open_labs")
+    stays = {**POLICY["tables"]["stays"], "identifiers": ["day", "unit"], "quasi_identifiers": {}}
+    policy = {**POLICY, "tables": {**POLICY["tables"], "stays": stays}, "over_time": "independent"}
+    postgres.policy.write_text(yaml.safe_dump(policy, sort_keys=False))
+    for command in ("plan", "run"):
+        said = [note for note in postgres.json(command, postgres.policy)["notes"] if "not kept" in note]
+        assert said == ["the comments of open_stays are not kept, as its columns are others now"], command
+    assert postgres.sql("SELECT obj_description('open_labs'::regclass)") == [("for research",)]
