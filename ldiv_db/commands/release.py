@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ldiv_db.commands.console import group_of_commands, show
-from ldiv_db.commands.options import Catalog, Database, Json, catalog_engine, grouped, ledger_engine
+from ldiv_db.commands.options import Catalog, Database, Json, OptionsOf, catalog_engine, grouped, ledger_engine
 from ldiv_db.database.counted import ON_ROWS, names_warehouse
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem, refuse, refused
+from ldiv_db.database.errors import Problem, refuse, refused
 from ldiv_db.display import table_of
 from ldiv_db.publishing import earlier_releases as releases
 from ldiv_db.publishing import ledger
@@ -115,42 +114,13 @@ def diff_command(
     show(found, [table_of(found["series"], ["", f"release {first}", f"release {last}"], rows), *counts], json)
 
 
-@dataclass(frozen=True)
-class AnyTables:
-    """Published tables that no series made, the oldest first, and their columns."""
-
-    table: Annotated[
-        list[str] | None, typer.Option(help="A published table with a key; repeated, the oldest first.")
-    ] = None
-    values: Annotated[list[str] | None, typer.Option(help="The sensitive table of each --table, if there is one.")] = (
-        None
-    )
-    key: Annotated[str | None, typer.Option(help="The column that says which row is which over time.")] = None
-    group: Annotated[
-        list[str] | None, typer.Option(help="The columns that distinguish groups: an id, or quasi-identifiers.")
-    ] = None
-    sensitive: Annotated[list[str] | None, typer.Option(help="A sensitive column with its l, e.g. disease:3.")] = None
-    count: Annotated[str | None, typer.Option(help="The column of counts of the sensitive tables.")] = None
-
-    @property
-    def asked(self) -> releases.PublishedTables:
-        """The tables as they are compared; raises PolicyError for what is missing."""
-        needed = {"--table": self.table, "--key": self.key, "--group": self.group, "--sensitive": self.sensitive}
-        refuse(Problem(name, "is required where no series is named") for name, value in needed.items() if not value)
-        columns = [name for text in self.group or () for name in text.split(",")]
-        limits = [_limit(text) for text in self.sensitive or ()]
-        return releases.PublishedTables(
-            self.table or (), self.key or "", columns, limits, self.values or (), self.count
-        )
-
-
 @release_app.command("check")
 @grouped
 def check_command(
     *,
     database: Database,
     series: Annotated[str | None, typer.Argument(help="A series of the ledger.")] = None,
-    tables: AnyTables,
+    tables: Annotated[dict[str, Any], OptionsOf(releases.PublishedTables)],
     json: Json = False,
     catalog: Catalog = None,
 ) -> None:
@@ -163,7 +133,7 @@ def check_command(
       ldiv release check warehouse.duckdb published.census
       ldiv release check warehouse.duckdb --table jan --table feb --key id --group class_id --sensitive disease:3
     """
-    beside = [] if series is None else [name for name, value in vars(tables).items() if value]
+    beside = [name for name in tables if series is not None and tables[name]]
     refuse(Problem(f"--{name}", f"does not go with a series, {series}", "name a series or tables") for name in beside)
     if names_warehouse(database):
         raise refused("database", f"{database} is a warehouse, and releases are compared row by row", ON_ROWS)
@@ -171,14 +141,7 @@ def check_command(
         if series is not None:
             found = releases.check_series(engine, series)
         else:
-            found = releases.check_sequence(engine, tables.asked)
+            found = releases.check_sequence(engine, releases.PublishedTables(**tables))
     show(found.as_dict(), chain(found.text(), [_IN_TURN] if series is None and len(found.releases) > 1 else []), json)
     if not found.holds:
         raise typer.Exit(1)
-
-
-def _limit(text: str) -> tuple[str, int]:
-    name, _, least = text.rpartition(":")
-    if not name or not least.isdigit() or int(least) < 1:
-        raise PolicyError([Problem("--sensitive", f"{text!r} is not a column with its l", "e.g. disease:3")])
-    return name, int(least)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ldiv_db.database import catalog
 from ldiv_db.database.catalog import missing_columns, named_table
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import nearest, refuse, refused
+from ldiv_db.database.errors import Problem, nearest, refuse, refused
 from ldiv_db.database.names import Relation
+from ldiv_db.database.requests import asked
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.inference import Inference, Release, check_releases
 from ldiv_db.publishing.pairings import entered_limits, limits_of
@@ -22,18 +23,37 @@ from ldiv_db.publishing.series_target import sql_name_of, target_of
 _FIGURES = ("rows_in", "rows_published", "rows_waiting", "rows_changed", "counterfeits", "groups")
 
 
+def _limits(texts: Sequence[str] | None) -> list[tuple[str, int]]:
+    parts = [(text, *text.rpartition(":")) for text in texts or ()]
+    what = "{!r} is not a column with its l"
+    wrong = [text for text, name, _, least in parts if not name or not least.isdigit() or int(least) < 1]
+    refuse(Problem("--sensitive", what.format(text), "e.g. disease:3") for text in wrong)
+    return [(name, int(least)) for _, name, _, least in parts]
+
+
+def _columns(texts: Sequence[str] | None) -> list[str]:
+    return [name for text in texts or () for name in text.split(",")]
+
+
+_LIST = list[str] | None
+
+
 @dataclass(frozen=True)
 class PublishedTables:
-    """Any published tables, the oldest first: `people` have the key and the columns of groups, `values` the sensitive
-    columns; where there are no `values`, people have these too.
+    """Any published tables, the oldest first: each `table` has the key and the columns of groups, `values` sensitive
+    columns; where there are no `values`, tables have these too.
     """
 
-    people: Sequence[str]
-    key: str
-    group: Sequence[str]
-    sensitive: Sequence[tuple[str, int]]
-    values: Sequence[str] = field(default_factory=tuple)
-    count: str | None = None
+    table: Sequence[str] = asked((), "A published table with a key; repeated, the oldest first.", of=_LIST)
+    key: str | None = asked(None, "The column that says which row is which over time.")
+    group: Sequence[str] = asked(
+        (), "The columns that distinguish groups: an id, or quasi-identifiers.", _columns, of=_LIST
+    )
+    sensitive: Sequence[tuple[str, int]] = asked(
+        (), "A sensitive column with its l, e.g. disease:3.", _limits, of=_LIST
+    )
+    values: Sequence[str] = asked((), "The sensitive table of each --table, if there is one.", of=_LIST)
+    count: str | None = asked(None, "The column of counts of the sensitive tables.")
 
 
 def check_series(engine: Engine, series: str) -> Inference:
@@ -54,22 +74,25 @@ def check_series(engine: Engine, series: str) -> Inference:
     return replace(inference, ordered=tuple(f"release {entry.release}" for entry in entries if entry.is_ordered))
 
 
-def check_sequence(engine: Engine, asked: PublishedTables) -> Inference:
-    """Check published tables of anybody's against each other; raises PolicyError if they lack a column.
+def check_sequence(engine: Engine, tables: PublishedTables) -> Inference:
+    """Check published tables of anybody's against each other; raises PolicyError if a column is missing.
 
     All keys of a group are looked at together, group after group: several groups at once may tell more.
     """
-    if asked.values and len(asked.values) != len(asked.people):
+    needed = ("table", "key", "group", "sensitive")
+    lacking = [f"--{name}" for name in needed if not getattr(tables, name)]
+    refuse(Problem(name, "is required where no series is named") for name in lacking)
+    if tables.values and len(tables.values) != len(tables.table):
         raise refused("--values", "gives one sensitive table for each --table")
     listed = []
-    for number, name in enumerate(asked.people):
-        people = _table(engine, name, [asked.key, *asked.group], "--table")
-        sensitive = [column for column, _ in asked.sensitive]
-        holder = asked.values[number] if asked.values else name
-        columns = [*asked.group, *sensitive, *([asked.count] if asked.count else [])]
-        values = _table(engine, holder, columns, "--values" if asked.values else "--table")
-        listed.append(Release(name, values, tuple(asked.group), people, asked.key, count=asked.count))
-    return check_releases(engine, listed, limits_of(list(asked.sensitive)), jointly=True)
+    for number, name in enumerate(tables.table):
+        people = _table(engine, name, [tables.key or "", *tables.group], "--table")
+        sensitive = [column for column, _ in tables.sensitive]
+        holder = tables.values[number] if tables.values else name
+        columns = [*tables.group, *sensitive, *([tables.count] if tables.count else [])]
+        values = _table(engine, holder, columns, "--values" if tables.values else "--table")
+        listed.append(Release(name, values, tuple(tables.group), people, tables.key, count=tables.count))
+    return check_releases(engine, listed, limits_of(list(tables.sensitive)), jointly=True)
 
 
 def _table(engine: Engine, name: str, columns: Sequence[str], key: str) -> Relation:

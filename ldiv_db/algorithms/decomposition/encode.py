@@ -13,7 +13,7 @@ from ldiv_db.database.queries import Where
 from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.recoding.encoded import Renamed
-from ldiv_db.recoding.snapshot import Snapshot, loose, names_of, renamed, require_keys, signed_columns
+from ldiv_db.recoding.snapshot import Copied, Snapshot, loose, names_of, renamed, require_keys, signed_columns
 from ldiv_db.requirements import Distribution
 from ldiv_db.taxonomies.taxonomy import NULL_LABEL, Taxonomy
 
@@ -21,20 +21,17 @@ _NODES = {"node": "INTEGER", "low": "INTEGER", "high": "INTEGER", "height": "INT
 
 
 @dataclass(frozen=True)
-class DecompositionCoding:
-    """A TEMP copy of a source under working names (`snapshot`), and the codes of its sensitive values.
+class DecompositionCoding(Copied):
+    """A TEMP copy of a source under working names, and the codes of its sensitive values.
 
     These are in the policy's order, the primary one among them.
     """
 
     engine: Engine
-    snapshot: Relation
     key: Renamed
     sensitive: tuple[Secret, ...]
     primary: Secret
-    shown: tuple[Renamed, ...]
-    rows_in: int
-    left_out: int
+    shown: Sequence[Renamed]
 
     @property
     def others(self) -> tuple[Secret, ...]:
@@ -64,17 +61,15 @@ def read_source(engine: Engine, resolved: Resolved) -> DecompositionCoding:
         raise PolicyError(Problem(f"sensitive.{c.column.name}", what, "take it off in a view") for c in columns)
     (key,) = renamed("h", [source.key_name])
     taking = Snapshot(engine, source, [key], shown="qk")
-    snapshot = taking.copy()
-    require_keys(engine, source, snapshot, key.alias)
-    taking.check(snapshot)
-    secrets = _secrets(engine, resolved, snapshot)
+    copied = taking.taken()
+    require_keys(engine, source, copied.snapshot, key.alias)
+    taking.check(copied.snapshot)
+    secrets = _secrets(engine, resolved, copied.snapshot)
     identifying = renamed("q", [qi.name for qi in source.quasi_identifiers])
     shown = loose(source, [*identifying, *renamed("k", names_of(source.keep))])
-    rows_in = engine.count(source.relation)
     names = [secret.name.lower() for secret in secrets]
     primary = secrets[names.index(resolved.primary.lower())]
-    left_out = rows_in - engine.count(snapshot)
-    return DecompositionCoding(engine, snapshot, key, secrets, primary, tuple(shown), rows_in, left_out)
+    return DecompositionCoding(**vars(copied), engine=engine, key=key, sensitive=secrets, primary=primary, shown=shown)
 
 
 def _secrets(engine: Engine, resolved: Resolved, snapshot: Relation) -> tuple[Secret, ...]:
