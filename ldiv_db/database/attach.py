@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 from ldiv_db.database.addresses import MEMORY, Address, TablePlace, address_of, is_attached
 from ldiv_db.database.catalog import compare_here
 from ldiv_db.database.connections import Settings, attempt, load_extension, open_database
-from ldiv_db.database.counted import ON_ROWS, OfWarehouse, PlannedThere, is_given_warehouse
+from ldiv_db.database.counted import ON_ROWS, OfWarehouse, is_given_warehouse
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, refused
 from ldiv_db.database.failures import sentence_of
@@ -65,7 +65,7 @@ def takes_database(
             elif of_frame is not None and are_frames:
                 bound = of_frame(shape, given, args[1:], {name: kwargs[name] for name in kwargs if name != first})
                 opening = open_frames(given, keep=not read_only)
-            elif are_frames or not (hasattr(given, "execute") or isinstance(given, PlannedThere)):
+            elif are_frames or not hasattr(given, "execute"):
                 frame = "" if of_frame is None else ", a frame"
                 what = f"takes a connection{frame} or an address, not {type(given).__name__}"
                 raise refused(first, what)

@@ -142,21 +142,14 @@ def memory_for_counts(settings: Settings | None = None) -> Iterator[Any]:
         yield connection
 
 
-@dataclass(frozen=True)
-class PlannedThere:
-    """A warehouse whose run is planned here, and the connection to the database in memory that holds its counts."""
-
-    there: Warehouse
-    connection: Any
-
-
 @contextmanager
 def open_planned(
     given: Any, said: Mapping[str, Any] | None = None, settings: Settings | None = None
-) -> Iterator[PlannedThere]:
-    """A warehouse for a run; of a connection `said`, the arguments of the call, may have the `dialect`."""
-    with open_named(given, (said or {}).get("dialect")) as there, memory_for_counts(settings) as connection:
-        yield PlannedThere(there, connection)
+) -> Iterator[Warehouse]:
+    """A warehouse for a run, whose counts have these settings here; `said`, the call's arguments, may have a `dialect`."""
+    with open_named(given, (said or {}).get("dialect")) as there:
+        there.settings = settings
+        yield there
 
 
 @contextmanager

@@ -86,8 +86,8 @@ class Engine(TableQueries):
 
     # -- templates ---------------------------------------------------------------------------------
 
-    def rendered(self, template: str, values: dict[str, Any] | None = None, /, **params: Any) -> Statement:
-        return self._render(template, params, values=values)
+    def rendered(self, template: str | Statement, values: dict[str, Any] | None = None, /, **params: Any) -> Statement:
+        return template if isinstance(template, Statement) else self._render(template, params, values=values)
 
     def make(self, name: str, statement: Statement) -> Relation:
         free = self._free.get(name)

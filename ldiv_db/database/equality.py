@@ -178,7 +178,7 @@ def _view(
     view = Relation(("temp", "main", f"ldiv_{uuid.uuid4().hex[:8]}_{name}"))
     read = render("database/read_columns", {"source": source, "columns": columns}, of_view=True)
     read.sql = f"CREATE TEMP VIEW {view.sql()} AS\n{read.sql}"
-    engine.rows_of(read)
+    engine.rows(read)
     try:
         yield view
     finally:

@@ -227,14 +227,6 @@ def _names(engine: Engine, pattern: str, path: Path) -> bool:
     return False
 
 
-@dataclass(frozen=True)
-class ColumnBeside:
-    """A column of another table."""
-
-    table: Relation
-    column: Column
-
-
 def foreign_keys(engine: Engine, table: Relation) -> dict[str, tuple[Relation, str]]:
     """The tables whose rows a column of the table names, each with its key, as declared: all columns in lower case."""
     rows = engine.execute(
@@ -248,8 +240,8 @@ def foreign_keys(engine: Engine, table: Relation) -> dict[str, tuple[Relation, s
     return {column: (Relation(tuple(place)), key) for column, *place, key in rows}
 
 
-def columns_beside(engine: Engine, table: Relation, most_rows: int) -> list[ColumnBeside]:
-    """The columns of the other tables of its database that have up to so many rows, as the database guesses."""
+def columns_beside(engine: Engine, table: Relation, most_rows: int) -> list[tuple[Relation, Column]]:
+    """The other tables of its database of up to so many rows, as the database guesses, with each of their columns."""
     rows = engine.execute(
         "SELECT c.database_name, c.schema_name, c.table_name, c.column_name, c.data_type"
         " FROM duckdb_columns() AS c JOIN duckdb_tables() AS t ON c.database_name = t.database_name"
@@ -263,4 +255,4 @@ def columns_beside(engine: Engine, table: Relation, most_rows: int) -> list[Colu
         " ORDER BY c.schema_name ASC NULLS LAST, c.table_name ASC NULLS LAST, c.column_index ASC NULLS LAST",
         {**named(engine, table), "ours": SCHEMA, "most": most_rows},
     )
-    return [ColumnBeside(Relation(row[:3]), Column(row[3], row[4])) for row in rows]
+    return [(Relation(row[:3]), Column(row[3], row[4])) for row in rows]

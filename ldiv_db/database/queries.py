@@ -51,8 +51,8 @@ class Queries(ABC):
     has_begun = False
 
     @abstractmethod
-    def rendered(self, template: str, values: dict[str, Any] | None = None, /, **params: Any) -> Statement:
-        """The SELECT of `template`, ready to run; `values` are those of the other parts of its statement."""
+    def rendered(self, template: str | Statement, values: dict[str, Any] | None = None, /, **params: Any) -> Statement:
+        """The SELECT of `template`, ready to run, or a statement as it is; `values` are those of its other parts."""
 
     @abstractmethod
     def make(self, name: str, statement: Statement) -> Relation:
@@ -81,44 +81,28 @@ class Queries(ABC):
         """The TEMP table holding what `template` selects; it lives until dropped or `close_scratch`."""
         return self.make(name, self.rendered(template, **params))
 
-    def rows(self, template: str, **params: Any) -> list[tuple[Any, ...]]:
-        """All rows that `template` selects: for counts, bounds and plans, never for data."""
-        return self.rows_of(self.rendered(template, **params))
+    def rows(self, template: str | Statement, **params: Any) -> list[tuple[Any, ...]]:
+        """All rows that `template`, or a statement that is rendered, selects: for counts and plans, never for data."""
+        return self._execute(self.rendered(template, **params))[1]
 
-    def rows_of(self, statement: Statement) -> list[tuple[Any, ...]]:
-        """As `rows`, of a statement that is rendered."""
-        return self._execute(statement)[1]
-
-    def records(self, template: str, **params: Any) -> list[dict[str, Any]]:
+    def records(self, template: str | Statement, **params: Any) -> list[dict[str, Any]]:
         """As `rows`, each a dict by column name."""
-        return self.records_of(self.rendered(template, **params))
-
-    def records_of(self, statement: Statement) -> list[dict[str, Any]]:
-        """As `records`, of a statement that is rendered."""
-        names, rows = self._execute(statement)
+        names, rows = self._execute(self.rendered(template, **params))
         return [dict(zip(names, row, strict=True)) for row in rows]
 
-    def record(self, template: str, **params: Any) -> dict[str, Any]:
-        """The single row that `template` selects, as a dict by column name."""
-        return self.record_of(self.rendered(template, **params))
-
-    def record_of(self, statement: Statement) -> dict[str, Any]:
-        """As `record`, of a statement that is rendered."""
-        (record,) = self.records_of(statement)
-        return record
+    def record(self, template: str | Statement, **params: Any) -> dict[str, Any]:
+        """The single row that `template`, or a statement that is rendered, selects, as a dict by column name."""
+        names, (row,) = self._execute(self.rendered(template, **params))
+        return dict(zip(names, row, strict=True))
 
     def scalar(self, template: str, **params: Any) -> Any:
         """The single value that `template` selects."""
         ((value,),) = self.rows(template, **params)
         return value
 
-    def refuse_any(self, problem: Callable[[str], Problem], template: str, **params: Any) -> None:
+    def refuse_any(self, problem: Callable[[str], Problem], template: str | Statement, **params: Any) -> None:
         """Raise PolicyError if what `template` has `found` is not 0; `problem` says it of the number."""
-        self.refuse_found(problem, self.rendered(template, **params))
-
-    def refuse_found(self, problem: Callable[[str], Problem], statement: Statement) -> None:
-        """As `refuse_any`, of a statement that is rendered."""
-        ((found,),) = self._execute(statement)[1]
+        ((found,),) = self.rows(template, **params)
         if found:
             raise PolicyError([problem(f"{found:,}")])
 

@@ -91,19 +91,14 @@ class Sent:
 
 
 def send_rows(sent: Sent) -> None:
-    """Append the rows to the table there, by the names of its columns."""
-    _way_of(sent)(sent)
-
-
-def _way_of(sent: Sent) -> Callable[[Sent], None]:
-    """How the driver takes rows: in bulk, where it has a call for that, else by statements."""
+    """Append the rows to the table there, by the names of its columns: in bulk, if its driver has a call for that."""
     if TRAITS[sent.dialect].written_down:
-        return _write_down
+        return _write_down(sent)
     for dialect, call, way in _BULK:
         has_call = hasattr(sent.cursor, call) or hasattr(sent.connection, call)
         if has_call and dialect in (sent.dialect, "") and (sent.lent or way is not _stage):
-            return way
-    return _bind
+            return way(sent)
+    return _bind(sent)
 
 
 def _ingest(sent: Sent) -> None:

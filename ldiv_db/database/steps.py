@@ -168,7 +168,7 @@ class OneStatement:
         return Figure(self.materialise("sum", "database/sum_column", rows=rows, column=column), "total")
 
     def refuse_any(self, problem: Callable[[str], Problem], template: str, **params: Any) -> None:
-        self._engine.refuse_found(problem, self._asking(template, params))
+        self._engine.refuse_any(problem, self._asking(template, params))
 
     def keep(self, name: str, template: str, **params: Any) -> Relation:
         """As `materialise`, the TEMP table of it: the statement is run."""
@@ -176,15 +176,15 @@ class OneStatement:
 
     def record(self, template: str, **params: Any) -> dict[str, Any]:
         """The single row that `template` selects, as a dict by column name: the statement is run."""
-        return self._engine.record_of(self._asking(template, params))
+        return self._engine.record(self._asking(template, params))
 
     def rows(self, template: str, **params: Any) -> list[tuple[Any, ...]]:
         """As `record`, all rows."""
-        return self._engine.rows_of(self._asking(template, params))
+        return self._engine.rows(self._asking(template, params))
 
     def records(self, template: str, **params: Any) -> list[dict[str, Any]]:
         """As `rows`, each a dict by column name."""
-        return self._engine.records_of(self._asking(template, params))
+        return self._engine.records(self._asking(template, params))
 
     def _asking(self, template: str, params: Mapping[str, Any]) -> Statement:
         """The parts so far, and what a template selects of them; it becomes no part."""

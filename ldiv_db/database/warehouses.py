@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from ldiv_db.database import postgres
 from ldiv_db.database.catalog import Column, columns_of, named_table
+from ldiv_db.database.connections import Settings
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.dialects import bound, written_name, written_table, written_tree, written_type
 from ldiv_db.database.drivers import dialect_of, fetch_arrow, fetch_parts, fetch_rows, told_type
@@ -39,6 +40,8 @@ class Warehouse:
 
     #: Whether rows of a table can be changed.
     updates = True
+    #: What the database here may use that holds its counts.
+    settings: Settings | None = None
     accept: Callable[[Relation], None] = staticmethod(lambda staged: None)
 
     def __init__(self, connection: Any, dialect: str | None = None):

@@ -31,8 +31,8 @@ from ldiv_db.policy.release_columns import published_columns
 from ldiv_db.policy.resolve import Described
 from ldiv_db.policy.sensitive import smallest_class
 from ldiv_db.recoding.axes import scan
-from ldiv_db.recoding.encoded import LOSS_UNIT, Axis, Renamed
-from ldiv_db.recoding.loss import Loss, Told, measure_precision
+from ldiv_db.recoding.encoded import Axis, Renamed
+from ldiv_db.recoding.loss import Loss, loss_of, measure_precision
 from ldiv_db.recoding.snapshot import Copied
 from ldiv_db.requirements import Distribution
 from ldiv_db.requirements.parameters import LARGEST
@@ -188,7 +188,12 @@ class _Measuring:
         both = [*found, *sensitive]
         numbered = flow.step("numbered", "number_published", columns=both)
         rows_in, kept = copied.rows_in, copied.rows_in - copied.left_out
-        loss = self._loss(found, sensitive, axes, rows_in)
+        sizes = flow.record("sum_classes", columns=found, others=self._classes)
+        sums = [column.flow(engine).record("sum_losses") for column in found]
+        loss = loss_of(axes, sums, sizes, rows_in, int(sizes["rows"]))
+        total, blanks = max(rows_in, loss.rows_published), (c.flow(engine).record("sum_blanks") for c in sensitive)
+        precision = measure_precision(engine, axes, found, total)
+        loss = replace(loss, cells_suppressed=sum(int(one["rows"]) for one in blanks), precision=precision)
         cm = None
         if label:  # the rows without the most frequent label of their class, and those that are suppressed
             told = flow.record("sum_minorities", columns=found, others=self._classes, label=_LABEL)
@@ -237,43 +242,6 @@ class _Measuring:
             dictionary = self._flow.step(f"dictionary_{code}", mapped, rows=copied.snapshot, **how)
             sensitive.append(resolve_sensitive(engine, counted, column.name, code, dictionary))
         return found, sensitive
-
-    def _loss(
-        self,
-        found: Sequence[ResolvedColumn],
-        sensitive: Sequence[ResolvedColumn],
-        axes: Sequence[Axis],
-        rows_in: int,
-    ) -> Loss:
-        engine = self._engine
-        sums = self._flow.record("sum_classes", columns=found, others=self._classes)
-        published = int(sums["rows"])
-        suppressed, total = max(0, rows_in - published), max(rows_in, published)
-        lm, ncp, stars = {}, 0.0, 0
-        for column, axis in zip(found, axes, strict=True):
-            of = column.flow(engine).record("sum_losses")
-            lm[column.name] = int(of["lm"]) / LOSS_UNIT + suppressed
-            ncp += axis.weight * (int(of["ncp"]) / LOSS_UNIT + suppressed)
-            stars += int(of["stars"])
-        weights = sum(axis.weight for axis in axes)
-        return Loss(
-            classes=sums["classes"],
-            rows_published=published,
-            rows_suppressed=suppressed,
-            cells_suppressed=sum(int(c.flow(engine).record("sum_blanks")["rows"]) for c in sensitive),
-            smallest_class=int(sums["smallest"]),
-            largest_class=int(sums["largest"]),
-            lm=sum(lm.values()),
-            lm_mean=sum(lm.values()) / (total * len(axes)),
-            ncp=ncp,
-            ncp_mean=ncp / (total * weights) if weights else 0.0,
-            dm=int(sums["dm"]) + suppressed * rows_in,
-            lm_by_column={name: value / total for name, value in lm.items()},
-            stars=stars,
-            precision=measure_precision(
-                engine, axes, [Told(i, column=column) for i, column in enumerate(found)], total
-            ),
-        )
 
     def _promised(self, sensitive: Sequence[ResolvedColumn]) -> int | None:
         """The l of the policy's requirements, as a run takes it; None if they ask for nothing."""

@@ -24,9 +24,10 @@ from ldiv_db.auditing.people_names import (
     tells_one,
     tells_somebody,
 )
+from ldiv_db.database.catalog import Column
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.lineage import ColumnBeside, columns_beside, foreign_keys
+from ldiv_db.database.lineage import columns_beside, foreign_keys
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.measuring.uniqueness import Summary
 
@@ -120,7 +121,7 @@ class Keys:
     def __init__(self, engine: Engine, table: Relation | FileRelation) -> None:
         self._engine = engine
         self._declared: dict[str, tuple[Relation, str]] = {}
-        self._beside: list[ColumnBeside] = []
+        self._beside: list[tuple[Relation, Column]] = []
         if isinstance(table, Relation):
             self._declared = foreign_keys(engine, table)
             self._beside = columns_beside(engine, table, _MOST_ROWS)
@@ -134,16 +135,16 @@ class Keys:
             return declared[0].name
         own = set(stems(column.name))  # the names are one, but for the letters of their tables
         alike = [
-            other
-            for other in self._beside
-            if (column.type == other.column.type or (column.is_integer and other.column.is_integer))
-            and not own.isdisjoint(stems(other.column.name, singulars(other.table.name)))
+            (table, other)
+            for table, other in self._beside
+            if (column.type == other.type or (column.is_integer and other.is_integer))
+            and not own.isdisjoint(stems(other.name, singulars(table.name)))
         ]
-        for other in alike[:_MOST_TABLES]:
-            params = {"column": Identifier(column.name), "key": Identifier(other.column.name)}
-            found = self._engine.record("measuring/profile/hold_against_key", source=read, other=other.table, **params)
+        for table, other in alike[:_MOST_TABLES]:
+            params = {"column": Identifier(column.name), "key": Identifier(other.name)}
+            found = self._engine.record("measuring/profile/hold_against_key", source=read, other=table, **params)
             if not found["repeated"] and not found["strangers"]:
-                return other.table.name
+                return table.name
         return None
 
 

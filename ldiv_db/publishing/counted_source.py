@@ -194,16 +194,6 @@ class PublishedColumn(ColumnThere):
 
 
 @dataclass(frozen=True)
-class _Coded:
-    """A column of rows that the counts have as values, `alias`: `dictionary` is (value, code)."""
-
-    table: Identifier
-    code: Identifier
-    dictionary: Relation
-    alias: Identifier
-
-
-@dataclass(frozen=True)
 class PlanThere:
     """The plan of new classes: which combinations of values are published with which labels."""
 
@@ -217,23 +207,27 @@ class PlanThere:
         rows, cells, coded = self._coded()
         flow = EngineFlow(self.engine, SQL, **params | {"rows": rows, "cells": cells, "coded": coded})
         flow.know(number=PERSON_NO if self.classes.resolved.released.person else None)
-        flow.step("stretches", "list_stretches", codes=[column.code for column in coded])
+        flow.step("stretches", "list_stretches", codes=[column["code"] for column in coded])
         source = {"counts": self.source.counts, "keys": self.source.keys, "weight": WEIGHT}
         return flow.step("planned", "list_combinations", axes=encoded.axes, told=encoded.told, **source)
 
-    def _coded(self) -> tuple[Relation, Relation, list[_Coded]]:
-        """The rows that are planned, the cells of them that the counts are of, and the columns that tell these."""
+    def _coded(self) -> tuple[Relation, Relation, list[dict[str, Any]]]:
+        """The rows that are planned, the cells of them that the counts are of, and the columns that tell these.
+
+        The counts have values of each, `alias`, and `dictionary` is (value, code).
+        """
         engine, encoded, key = self.engine, self.classes.encoded, self.classes.resolved.source.key
         if key is not None:  # each row is one
             rows = engine.select("keyed", encoded.rows, "row_id", ("row_id", "code"), (KEY.name, "value"))
-            return rows, rows, [_Coded(Identifier("t_key"), Identifier("code"), rows, self._column(key.name).alias)]
+            column = {"table": Identifier("t_key"), "code": Identifier("code"), "dictionary": rows}
+            return rows, rows, [column | {"alias": self._column(key.name).alias}]
         person = [encoded.individual] if encoded.individual else []
         found: list[Axis | SensitiveAxis] = [*encoded.axes, *encoded.told, *person]
         coded = [
-            _Coded(column.table, column.code, column.dictionary, there.alias)
+            {"table": column.table, "code": column.code, "dictionary": column.dictionary, "alias": there.alias}
             for column, there in zip(found, self.source.keys, strict=False)
         ]
-        codes = [column.code.name for column in coded]
+        codes = [column["code"].name for column in coded]
         cells = engine.group("cells", encoded.counted, *codes, row_id=("min", "row_id"))
         return encoded.members(self.classes.recoding.dealt), cells, coded
 

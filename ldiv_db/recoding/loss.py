@@ -87,23 +87,14 @@ class CountErrors:
         return {**vars(self), "text": str(self)}
 
 
-@dataclass(frozen=True)
-class Told:
-    """What tells a quasi-identifier: the `span` of a class, or a `column` (values, weights) of a known table."""
-
-    number: int
-    span: Any = None
-    column: Any = None
-
-
 def measure_precision(
-    engine: Engine, axes: Sequence[Axis], told: Sequence[Told], total: int, classes: Relation | None = None
+    engine: Engine, axes: Sequence[Axis], told: Sequence[Any], total: int, classes: Relation | None = None
 ) -> tuple[Precision, ...]:
     """The precision of every axis among `total` rows, those that are left out included, in one statement.
 
-    `classes` are those of the spans, if these tell it.
+    Each is `told` by the span of `classes`, or without these by a column (values, weights) of a known table.
     """
-    params = {"told": told, "classes": classes, "total": total, "unit": LOSS_UNIT}
+    params = {"told": _numbered(told), "classes": classes, "total": total, "unit": LOSS_UNIT}
     rows = sorted(engine.rows("recoding/loss/find_precision", **params))
     return tuple(
         Precision(
@@ -224,22 +215,19 @@ def nothing_lost(rows_in: int, published: int) -> Loss:
 
 def lost_by_column(engine: Engine, encoded: Encoded, recoding: Recoding) -> dict[str, float]:
     """The LM of a planned recoding by quasi-identifier, each a total over all rows of the source."""
-    return _by_column(encoded, recoding, _sums(engine, recoding))
+    sums, names = _sums(engine, recoding), [span.axis.name for span in recoding.spans]
+    lost = [int(of["lm"] or 0) / LOSS_UNIT + (encoded.rows_in - int(of["rows"] or 0)) for of in sums]
+    return dict(zip(names, lost, strict=True))
 
 
-def _told(recoding: Recoding) -> list[Told]:
-    return [Told(number, span=span) for number, span in enumerate(recoding.spans)]
+def _numbered(told: Sequence[Any]) -> list[dict[str, Any]]:
+    return [{"number": number, "by": one} for number, one in enumerate(told)]
 
 
 def _sums(engine: Engine, recoding: Recoding) -> list[dict[str, Any]]:
     """What the classes lose of every quasi-identifier."""
-    params = {"classes": recoding.classes, "told": _told(recoding), "unit": LOSS_UNIT}
+    params = {"classes": recoding.classes, "told": _numbered(recoding.spans), "unit": LOSS_UNIT}
     return sorted(engine.records("recoding/loss/sum_losses", **params), key=itemgetter("number"))
-
-
-def _by_column(encoded: Encoded, recoding: Recoding, sums: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    lost = [int(of["lm"] or 0) / LOSS_UNIT + (encoded.rows_in - int(of["rows"] or 0)) for of in sums]
-    return dict(zip([span.axis.name for span in recoding.spans], lost, strict=True))
 
 
 def _blanked(engine: Engine, encoded: Encoded, recoding: Recoding) -> int:
@@ -257,28 +245,33 @@ def measure_recoding(engine: Engine, encoded: Encoded, recoding: Recoding, class
         return nothing_lost(encoded.rows_in, engine.count(recoding.assigned))
     sums, spans = _sums(engine, recoding), recoding.spans
     sizes = engine.record("recoding/loss/sum_sizes", classes=recoding.classes, spans=spans, class_id=class_id)
-    rows_in, published = encoded.rows_in, int(sums[0]["rows"] or 0)
-    suppressed = rows_in - published
-    weights = sum(axis.weight for axis in encoded.axes)
-    lm_by_column = _by_column(encoded, recoding, sums)
-    ncp = 0.0
-    for span, of in zip(recoding.spans, sums, strict=True):
-        ncp += span.axis.weight * (int(of["ncp"] or 0) / LOSS_UNIT + suppressed)
-    lm = sum(lm_by_column.values())
+    precision = measure_precision(engine, encoded.axes, spans, encoded.rows_in, recoding.classes)
+    lost = loss_of(encoded.axes, sums, sizes, encoded.rows_in, int(sums[0]["rows"] or 0))
+    blanked = _blanked(engine, encoded, recoding)
+    return replace(lost, cells_suppressed=blanked, precision=precision, classes_made=sums[0]["classes"])
+
+
+def loss_of(
+    axes: Sequence[Axis], sums: Sequence[Mapping[str, Any]], sizes: Mapping[str, Any], rows_in: int, published: int
+) -> Loss:
+    """The loss of so many published rows by what they lose of each quasi-identifier, and the sizes of their classes."""
+    suppressed, total = max(0, rows_in - published), max(rows_in, published)
+    lm = {axis.name: int(of["lm"] or 0) / LOSS_UNIT + suppressed for axis, of in zip(axes, sums, strict=True)}
+    ncp, weights = 0.0, sum(axis.weight for axis in axes)
+    for axis, of in zip(axes, sums, strict=True):
+        ncp += axis.weight * (int(of["ncp"] or 0) / LOSS_UNIT + suppressed)
     return Loss(
         classes=sizes["classes"],
         rows_published=published,
         rows_suppressed=suppressed,
-        cells_suppressed=_blanked(engine, encoded, recoding),
-        smallest_class=sizes["smallest"] or 0,
-        largest_class=sizes["largest"] or 0,
-        lm=lm,
-        lm_mean=lm / (rows_in * len(encoded.axes)),
+        cells_suppressed=0,
+        smallest_class=int(sizes["smallest"] or 0),
+        largest_class=int(sizes["largest"] or 0),
+        lm=sum(lm.values()),
+        lm_mean=sum(lm.values()) / (total * len(axes)),
         ncp=ncp,
-        ncp_mean=ncp / (rows_in * weights) if weights else 0.0,
+        ncp_mean=ncp / (total * weights) if weights else 0.0,
         dm=int(sizes["dm"] or 0) + suppressed * rows_in,
-        lm_by_column={name: value / rows_in for name, value in lm_by_column.items()},
+        lm_by_column={name: value / total for name, value in lm.items()},
         stars=sum(int(of["stars"] or 0) for of in sums),
-        precision=measure_precision(engine, encoded.axes, _told(recoding), rows_in, recoding.classes),
-        classes_made=sums[0]["classes"],
     )

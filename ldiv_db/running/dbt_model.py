@@ -132,9 +132,9 @@ def no_rows_there(connection: Any, dialect: str, settings: str) -> dict[str, str
         with _attached(connection, dialect) as attached, working_engine(attached) as engine:
             return _no_rows_of_tables(engine, policy, folder, dialect)
     with open_planned(connection, {"dialect": dialect}) as planned:
-        refuse([*problems_of(policy), *unsupported(policy, planned.there)])
-        table = planned.there.source(policy.source, folder)
-        return {"": _no_rows(policy, table, planned.there.columns(table), dialect)}
+        refuse([*problems_of(policy), *unsupported(policy, planned)])
+        table = planned.source(policy.source, folder)
+        return {"": _no_rows(policy, table, planned.columns(table), dialect)}
 
 
 def _no_rows_of_tables(engine: Engine, policy: Policy, folder: Path, dialect: str) -> dict[str, str]:
@@ -182,7 +182,7 @@ def publish_there(
             return _outcome(run(attached, policy, folder))
     with _TURN.step(is_last=True), open_planned(connection, {"dialect": dialect}) as planned:
         if contract is not None:
-            planned.there.accept = partial(_hold_to_contract, planned.there, contract, name_of_type)
+            planned.accept = partial(_hold_to_contract, planned, contract, name_of_type)
         return _outcome(run(planned, policy, folder))
 
 

@@ -22,7 +22,7 @@ from typing import Any
 from ldiv_db.database.addresses import MEMORY
 from ldiv_db.database.attach import takes_database
 from ldiv_db.database.connections import open_database
-from ldiv_db.database.counted import PlannedThere, open_planned
+from ldiv_db.database.counted import open_planned
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, LdivError, PolicyError
 from ldiv_db.database.names import Relation
@@ -106,11 +106,11 @@ def doctor(connection: Any, schema: str | None = None, dialect: str | None = Non
     `holds` and `checks`; a check that fails raises nothing.
     """
     name = schema or f"doctor_of_ldiv_{uuid.uuid4().hex[:8]}"
-    if not isinstance(connection, PlannedThere):
+    if not isinstance(connection, Warehouse):
         bed = Transaction(name, connection)
         return Visit(bed.kind.name, _versions(), list(_checks(bed)))
-    there = connection.there
-    return Visit(there.traits.name, _versions(there), list(_checks(Schema(name, there))), there.traits.caution)
+    traits, found = connection.traits, _versions(connection)
+    return Visit(traits.name, found, list(_checks(Schema(name, connection))), traits.caution)
 
 
 def _checks(bed: Bed) -> Iterator[Check]:

@@ -16,7 +16,6 @@ from typing import Any
 from ldiv_db.database.addresses import MEMORY
 from ldiv_db.database.catalog import Column, named_table
 from ldiv_db.database.connections import open_database
-from ldiv_db.database.counted import PlannedThere, memory_for_counts
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, LdivError, refused
 from ldiv_db.database.names import Relation
@@ -156,8 +155,7 @@ class Schema(_Bed):
             raise DatabaseError(f"drop the schema {self.schema}, in which tables are left: {error}") from error
 
     def run(self, policy: Mapping[str, Any]) -> Any:
-        with memory_for_counts() as connection:
-            return run(PlannedThere(self.there, connection), policy, catalog=self.schema)
+        return run(self.there, policy, catalog=self.schema)
 
     def read(self, name: str) -> list[tuple[Any, ...]]:
         with self.there.moment():

@@ -15,10 +15,11 @@ from ldiv_db.algorithms.base import Plan, Task
 from ldiv_db.auditing.people_names import warn_of_people
 from ldiv_db.database.attach import named_databases, takes_database
 from ldiv_db.database.context import Context, Listener, working_engine
-from ldiv_db.database.counted import PlannedThere, open_planned
+from ldiv_db.database.counted import memory_for_counts, open_planned
 from ldiv_db.database.engine import Engine, is_joined
 from ldiv_db.database.errors import ConflictError, PolicyError, refused
 from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.measuring.answers import Answer
 from ldiv_db.measuring.counts import measure_planned_counts
 from ldiv_db.measuring.least_loss.bounds import LossBound
@@ -93,7 +94,7 @@ def run(
                 return publish_run(engine, context, counted, there, kl, begun, bound)
         except ConflictError as error:  # of two that make one table in a warehouse, the second waits for the first
             failed[type(error)] += 1
-            is_there = isinstance(connection, PlannedThere)
+            is_there = isinstance(connection, Warehouse)
             ends = not is_there and (not isinstance(error, OvertakenError) or is_joined(connection))
             if ends or not waits_again(error, failed[type(error)]):
                 raise
@@ -104,13 +105,14 @@ def _opened(
     connection: Any, policy: Policy, context: Context, catalog: str | None, writes: bool = False
 ) -> Iterator[tuple[Engine, Policy, InWarehouse | None]]:
     """The engine of a run, its policy, and the release's place if that is a warehouse: the policy is on its counts."""
-    if isinstance(connection, PlannedThere):
+    if isinstance(connection, Warehouse):
         if policy.tables:
             what = "a warehouse counts one table, and a release of several is planned where their rows can be joined"
             raise refused("tables", what, "copy them into a DuckDB file, or attach the database (postgres:…, sqlite:…)")
         with (
-            working_engine(connection.connection, context.listener) as engine,
-            counted_source(engine, context, connection.there, policy, catalog) as (counted, there),
+            memory_for_counts(connection.settings) as here,
+            working_engine(here, context.listener) as engine,
+            counted_source(engine, context, connection, policy, catalog) as (counted, there),
         ):
             yield engine, counted, there
     else:
@@ -226,7 +228,7 @@ def plan(
     `run`. Under a policy with a `key` the classes of the next release are formed, and the `Result` that is returned
     is not audited.
     """
-    if rehearse and isinstance(connection, PlannedThere):
+    if rehearse and isinstance(connection, Warehouse):
         raise refused("rehearse", "a plan in a warehouse is not rehearsed", "leave it out")
     begun, asked = time.perf_counter(), load_policy(policy)
     context = Context(listener or Listener(), Path(folder), show_values)
