@@ -166,11 +166,6 @@ def _rounded_up(count: int, rows: int, digits: int = 6) -> str:
     return f"{-(-count * 10**digits // rows) / 10**digits:.{digits}f}"
 
 
-def nothing_meets(encoded: Encoded) -> str:
-    """The message that the whole table as one class, the best there can be, violates a requirement."""
-    return f"no table of all these {encoded.noun} meets the policy"
-
-
 @contextmanager
 def explained(
     engine: Engine,

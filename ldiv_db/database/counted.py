@@ -146,7 +146,7 @@ def memory_for_counts(settings: Settings | None = None) -> Iterator[Any]:
 def open_planned(
     given: Any, said: Mapping[str, Any] | None = None, settings: Settings | None = None
 ) -> Iterator[Warehouse]:
-    """A warehouse for a run, whose counts have these settings here; `said`, the call's arguments, may have a `dialect`."""
+    """A warehouse for a run, its counts here by `settings`; `said`, the arguments of the call, may have a `dialect`."""
     with open_named(given, (said or {}).get("dialect")) as there:
         there.settings = settings
         yield there

@@ -101,8 +101,7 @@ class Descent:
         return sorted(value for value in values if self._trees[value[0]].children[value[1]])
 
     def _span(self, value: CutValue) -> Span:
-        node = self._trees[value[0]].taxonomy.nodes[value[1]]
-        return node.low, node.high
+        return self._trees[value[0]].bounds(value[1])
 
     def _judge(self) -> dict[CutValue, int]:
         """The smallest class that specialising each candidate makes; candidates that fail are given up."""

@@ -105,7 +105,9 @@ def cost_boxes(problem: CutProblem, boxes: Sequence[Relation], *columns: str, dr
 
     `boxes` are (key, loss, packs), and gone if they are to be dropped.
     """
-    engine, costed = problem.task.engine, _costed_by(problem) | {"columns": columns}
+    engine, unit, cost = problem.task.engine, problem.unit, problem.cost
+    costed = {"labels": problem.labels, "values": problem.values, "packs": problem.packs, "columns": columns}
+    costed |= {"unit": unit, "refused": problem.refused, "metric": cost.metric, "scheme": cost.scheme}
     with engine.scope() as scope:
         if problem.judged:
             bad = find_bad(problem.task, problem.judged, problem.packs_by_judge[: len(problem.judged)], boxes)
@@ -198,11 +200,6 @@ def _cost(problem: CutProblem, boxes: Sequence[Relation], costed: dict[str, Any]
         again=again,
         **costed,
     )
-
-
-def _costed_by(problem: CutProblem) -> dict[str, Any]:
-    costs = {"labels": problem.labels, "values": problem.values, "unit": problem.unit, "packs": problem.packs}
-    return {**costs, "refused": problem.refused, "metric": problem.cost.metric, "scheme": problem.cost.scheme}
 
 
 def _leaves(digits: Sequence[Digit], unit: int) -> Iterator[tuple[int, int, int, int]]:

@@ -22,9 +22,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import merge
-from itertools import islice, takewhile
+from itertools import islice, repeat, takewhile
 from math import prod
-from operator import itemgetter
 
 from ldiv_db.algorithms.cuts.boxes import Digit, blow_up, key_type, lay_out, make_boxes
 from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Evaluator, is_late
@@ -166,12 +165,12 @@ class Sweep:
     def _follow_many(self, boxes: Relation, start: int) -> None:
         """Search the cuts of prefixes that go through a taxonomy with very many, the cheapest by their bounds first."""
         digit, end = self._decided[start], start + 1
-        ways = takewhile(lambda way: way[0] < self._limit, self._cheapest(boxes, start))
+        ways = takewhile(lambda way: way[0][0] < self._limit, self._cheapest(boxes, start))
         while listed := list(islice(ways, _AT_ONCE)):
             self._check_time()
             self.visited += len(listed)
-            self._cuts[digit.tree.number] = [nodes for _, nodes, _ in listed]
-            prefixes = [(cost, key + (place << digit.lowest)) for place, (cost, _, key) in enumerate(listed)]
+            self._cuts[digit.tree.number] = [nodes for (_, nodes), _ in listed]
+            prefixes = [(cost, key + (place << digit.lowest)) for place, ((cost, _), key) in enumerate(listed)]
             members = self._members([digit])
             gathered = self._gather(boxes, prefixes, start, end, members)
             self._open.append((end, prefixes))
@@ -183,14 +182,14 @@ class Sweep:
             self._engine.drop(gathered, members)
             self._report()
 
-    def _cheapest(self, boxes: Relation, start: int) -> Iterator[tuple[int, tuple[int, ...], int]]:
-        """(bound, nodes, prefix) of the cuts through one taxonomy under each prefix, the least bound first."""
+    def _cheapest(self, boxes: Relation, start: int) -> Iterator[tuple[CutCost, int]]:
+        """((bound, nodes), prefix) of the cuts through one taxonomy under each prefix, the least bound first."""
         digit, costs = self._decided[start], dict[int, dict[int, int]]()
         for cost, key in self._bound(boxes, self._digits[start + 1 :]):
             costs.setdefault(key - (digit.of(key) << digit.lowest), {})[digit.of(key)] = cost
         every = not self._free
-        found = (_of_prefix(digit.tree.cheapest(own, every), prefix) for prefix, own in sorted(costs.items()))
-        return merge(*found, key=itemgetter(0))
+        found = (zip(digit.tree.cheapest(own, every), repeat(prefix)) for prefix, own in sorted(costs.items()))
+        return merge(*found, key=lambda way: way[0][0])
 
     def _branch(self, boxes: Relation, start: int, end: int) -> None:
         """Follow the open prefixes that may have a cut that is better, the cheapest first and alone."""
@@ -301,10 +300,6 @@ def _links(digits: Sequence[Digit]) -> Iterator[tuple[int, ...]]:
             above = 0 if node.parent is None else heights[node.parent]
             up = 0 if node.parent is None else (node.parent - node.node) * 2**digit.lowest
             yield digit.tree.number, node.node, heights[node.node], above, up
-
-
-def _of_prefix(cuts: Iterator[CutCost], prefix: int) -> Iterator[tuple[int, tuple[int, ...], int]]:
-    return ((cost, nodes, prefix) for cost, nodes in cuts)
 
 
 def _has_few(digit: Digit) -> bool:

@@ -71,8 +71,10 @@ class Cuts(Algorithm):
         )
         notes = () if self.options.scheme else (f"algorithm.scheme: {scheme}, the default",)
         if not bounds_shares(task):
-            if scheme == "none":
-                _refuse_bad_whole(task)
+            if scheme == "none":  # if the whole table as one partition violates, then every cut does
+                if failed := _failures_of_whole(task):
+                    raise InfeasibleError("\n".join(failed))
+                refuse_whole(task)  # what holds for those who know nothing else may fail for those who do
             return Feasibility(ClassChecker(task).least, 1, task.encoded.left_out, notes)
         thetas = thresholds_of(task)
         if scheme == "none":
@@ -193,14 +195,6 @@ def _failures_of_whole(task: Task) -> list[str]:
     """A line for every requirement that the whole table as one partition violates."""
     axes = task.encoded.sensitive
     return [line for axis in axes for line in explain(task.engine, axis, task.wanted[axis.column.name], True)]
-
-
-def _refuse_bad_whole(task: Task) -> None:
-    """Raise InfeasibleError, with reasons, if the whole table as one partition violates: then every cut does."""
-    failed = _failures_of_whole(task)
-    if failed:
-        raise InfeasibleError("\n".join(failed))
-    refuse_whole(task)  # what holds for those who know nothing else may fail for those who do
 
 
 def _refuse_infeasible(task: Task, thetas: dict[int, Any]) -> None:

@@ -105,7 +105,6 @@ class IntervalTree(CutTree):
         return max(self.axis.scale, 1)
 
     def bounds(self, node: int) -> tuple[int, int]:
-        """The smallest and the largest code of a node's values."""
         first, last = self.places(node)
         ends = [*self.stretches] if self.null is None else [*self.stretches, Stretch((self.null,), 0, "", "")]
         return ends[first].codes[0], ends[last].codes[-1]
@@ -122,10 +121,6 @@ class IntervalTree(CutTree):
         """(axis, place, low, high) of the numbers at each place; all alike where they lose nothing."""
         for place, own in enumerate(self.stretches):
             yield self.number, place, *((0, 0) if self.is_free else (own.codes[0], own.codes[-1]))
-
-    def leaves_of(self, unit: int) -> Iterator[tuple[int, int, int]]:
-        for code, node in self.leaf_of.items():
-            yield code, node, self.loss(*self.bounds(node), unit)
 
     def climbs(self, unit: int) -> Iterator[tuple[int, int, int]]:
         """NULL and numbers together alone: intervals are counted otherwise."""

@@ -107,10 +107,14 @@ class CutTree:
         """The values that replace `value`; none for a leaf."""
         return [(self.number, child) for child in self.children[value[1]]]
 
+    def bounds(self, node: int) -> tuple[int, int]:
+        """The smallest and the largest code of a node's values."""
+        return self.taxonomy.nodes[node].low, self.taxonomy.nodes[node].high
+
     def spans(self, nodes: Iterable[int], unit: int) -> Iterator[tuple[int, ...]]:
         """The rows of `SPAN_COLUMNS`, one a value and code below it."""
         for node in nodes:
-            low, high = self.taxonomy.nodes[node].low, self.taxonomy.nodes[node].high
+            low, high = self.bounds(node)
             for code in range(low, high + 1):
                 yield self.number, node, code, low, high, self.loss(low, high, unit)
 
@@ -121,7 +125,7 @@ class CutTree:
     def leaves_of(self, unit: int) -> Iterator[tuple[int, int, int]]:
         """(code, node, loss) of each leaf."""
         for code, node in self.leaf_of.items():
-            yield code, node, 0
+            yield code, node, self.loss(*self.bounds(node), unit)
 
     def climbs(self, unit: int) -> Iterator[tuple[int, int, int]]:
         """(leaf, node, loss) of each value above a leaf, with what it adds to the leaf's loss."""
@@ -132,7 +136,7 @@ class CutTree:
 
     def labels(self, nodes: Sequence[int]) -> list[str]:
         """The labels of a cut's nodes in the order of the leaves, as they are published."""
-        return self.labels_of([(self.taxonomy.nodes[node].low, self.taxonomy.nodes[node].high) for node in nodes])
+        return self.labels_of(map(self.bounds, nodes))
 
     def labels_of(self, spans: Iterable[tuple[int, int]]) -> list[str]:
         """The labels of nodes by their leaves, in the order of these; of a chain of only children the lowest's."""

@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import partial
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, Task, Traits
-from ldiv_db.algorithms.infeasible import cannot_promise, fails_for_those_who_know, nothing_meets
+from ldiv_db.algorithms.infeasible import cannot_promise, fails_for_those_who_know
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, refuse
 from ldiv_db.database.names import Identifier, Relation
@@ -55,17 +55,17 @@ class ClassChecker:
         return max([1, *(r.unique_class_size() or 1 for r in requirements)])
 
     def _once(self, task: Task) -> Iterator[tuple[SensitiveAxis, list[Requirement], list[Requirement]]]:
-        """What is asked of each attribute, apart; of rows alone of the first one, as others have the same rows."""
+        """What is asked of each attribute, and what even for those who know the others, apart.
+
+        Of rows alone it is asked of the first one, as others have the same rows.
+        """
         counted = set[Requirement]()
         for axis in self._axes:
-            own, refined = self._parted(task.wanted[axis.column.name])
+            asked = task.wanted[axis.column.name]
+            refined = [r for r in asked if r.others_known and len(self._axes) > 1]
+            own = [r for r in asked if r not in refined]
             yield axis, [r for r in own if axis.judged or r not in counted], refined
             counted |= {r for r in own if r.rows_only and not axis.judged}
-
-    def _parted(self, requirements: Sequence[Requirement]) -> tuple[list[Requirement], list[Requirement]]:
-        """The requirements, apart from those that hold even for those who know the other sensitive attributes."""
-        refined = [r for r in requirements if r.others_known and len(self._axes) > 1]
-        return [r for r in requirements if r not in refined], refined
 
     def margins(self, counts: Relation) -> Relation:
         """The TEMP table (class_no, margin) of the candidates: how far each is from violating; negative violates.
@@ -197,7 +197,8 @@ def _find_reasons(task: Task) -> list[str]:
         encoded = task.encoded
         whole = count_classes(task.engine, encoded.sensitive, encoded.counted, number=None, weight=encoded.weight)
         holds = task.engine.least(ClassChecker(task).margins(whole), "margin") >= 0
-        return [] if holds else [*_known_failures(task, whole), nothing_meets(task.encoded)]
+        said = f"no table of all these {encoded.noun} meets the policy"
+        return [] if holds else [*_known_failures(task, whole), said]
 
 
 def _known_failures(task: Task, whole: Relation) -> list[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure
-from ldiv_db.database.names import Identifier, NamedAfter, Relation
+from ldiv_db.database.names import Identifier, NamedAfter
 
 #: The most levels on a line of numbers besides its values and everything.
 WIDTHS = 6
@@ -75,12 +75,6 @@ def hierarchies_of(task: Task, measures: Sequence[Measure]) -> tuple[ValueHierar
         old = hierarchies[widest]
         hierarchies[widest] = ValueHierarchy(old.measure, old.levels[1:], old.full)
     return tuple(hierarchies)
-
-
-def generalise_rows(task: Task, hierarchies: Sequence[ValueHierarchy]) -> Relation:
-    """The TEMP table of every row's places: (row_id, sensitive codes, a column a level)."""
-    params = {"rows": task.encoded.rows, "hierarchies": hierarchies, "sensitive": task.encoded.sensitive}
-    return task.engine.materialise("grid", "local/generalise_rows", **params)
 
 
 def vectors_of(hierarchies: Sequence[ValueHierarchy], most: int = MOST_VECTORS) -> list[Vector]:

@@ -13,7 +13,7 @@ from ldiv_db.algorithms.base import Task
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.requirements import promised_by
-from ldiv_db.requirements.guarantees import ONE, Guarantee
+from ldiv_db.requirements.guarantees import ONE
 
 #: So many numbers of rows are tried, from the bound downward: fractions of rows may leave it out of reach.
 TRIES = 6
@@ -32,7 +32,7 @@ class Limits:
         """Those of a task; None if a class that is too one-sided is not to keep a part of its rows."""
         if not passes_on(task):
             return None
-        axis, promise = task.encoded.sensitive[0], _promise(task)
+        axis, promise = task.encoded.sensitive[0], promised_by(task.requirements)
         params = {"share": float(promise.share), "difference": float(promise.difference)}
         shares = task.engine.materialise("shares", "local/peel/list_shares", dictionary=axis.reference, **params)
         return cls(shares, params["difference"], axis.code)
@@ -50,12 +50,8 @@ def passes_on(task: Task) -> bool:
 
     Where a bound is a multiple of a value's share, rare values are in no small class, and too much is passed on.
     """
-    axes, promise = task.encoded.sensitive, _promise(task)
+    axes, promise = task.encoded.sensitive, promised_by(task.requirements)
     plain = all(r.monotone and not r.harmless and not r.others_known for r in task.requirements)
     decides = all(r.bounds_shares or r.promise().share == ONE for r in task.requirements)
     alike = not promise.shares and promise.ratio is None and (promise.share < ONE or promise.difference < ONE)
     return plain and decides and alike and len(axes) == 1 and axes[0].bags is None and axes[0].judged is None
-
-
-def _promise(task: Task) -> Guarantee:
-    return promised_by(task.requirements)

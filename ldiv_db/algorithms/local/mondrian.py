@@ -19,7 +19,6 @@ from ldiv_db.algorithms.base import Options, Plan, Task
 from ldiv_db.algorithms.local.class_checker import ClassChecker, LocalAlgorithm, count_classes, require_good, start_plan
 from ldiv_db.database.counted import WEIGHT
 from ldiv_db.database.flow import EngineFlow
-from ldiv_db.database.names import Identifier
 from ldiv_db.database.table_queries import Aggregate
 from ldiv_db.recoding.encoded import Axis
 
@@ -56,7 +55,8 @@ class Mondrian(LocalAlgorithm):
         with engine.scope() as scope:
             plan = start_plan(engine, encoded, feasible, cells=self._is_strict)
             scope.keep(plan.assigned)
-            flow = EngineFlow(engine, "local/mondrian", dealt=plan.dealt, codes=_codes(task))
+            codes = [*(axis.code for axis in encoded.axes), *(axis.code for axis in encoded.sensitive)]
+            flow = EngineFlow(engine, "local/mondrian", dealt=plan.dealt, codes=codes)
             flow.know(widths=widths_of(encoded.axes), least=2 * checker.least, assigned=plan.assigned, key="choice")
             # All rows in one node; cells, where equal values stay together.
             rows, weight = (encoded.counted, encoded.weight) if self._is_strict else (encoded.rows, None)
@@ -101,8 +101,3 @@ class Mondrian(LocalAlgorithm):
             splits = flow.step("splits", "list_splits", last=last)
             flow.step("active", "move_rows")
             return last + 2 * flow.engine.count(splits)
-
-
-def _codes(task: Task) -> list[Identifier]:
-    encoded = task.encoded
-    return [*(axis.code for axis in encoded.axes), *(axis.code for axis in encoded.sensitive)]

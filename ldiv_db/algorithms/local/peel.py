@@ -39,7 +39,7 @@ from ldiv_db.algorithms.local.class_checker import (
     nothing_found,
     require_good,
 )
-from ldiv_db.algorithms.local.hierarchies import ValueHierarchy, Vector, generalise_rows, hierarchies_of, vectors_of
+from ldiv_db.algorithms.local.hierarchies import ValueHierarchy, Vector, hierarchies_of, vectors_of
 from ldiv_db.algorithms.local.limits import Limits
 from ldiv_db.algorithms.neighbours.passes import ASKED, Improving, improve
 from ldiv_db.algorithms.neighbours.trades import TRADES
@@ -235,13 +235,18 @@ class Peeling:
 
     def absorb(self, suppresses: bool) -> None:
         """Join the remaining rows to classes, or leave those out that would lose more by it, if it suppresses."""
-        limit = sum(hierarchy.full for hierarchy in self.hierarchies) if suppresses else NO_LIMIT
+        limit = sum(hierarchy.full for hierarchy in self.hierarchies) if suppresses else None
+        self.unassigned_rows = self._absorb(self.left, self.unassigned_rows, limit)
+
+    def _absorb(self, left: Relation, rows: int, limit: int | None) -> int:
+        """Have rows without a class join classes, all of them unless there is a limit; how many have none after it."""
         with self.task.engine.scope() as scope:
-            absorption = Absorption(self, self.left, self.unassigned_rows, limit)
+            absorption = Absorption(self, left, rows, NO_LIMIT if limit is None else limit)
             absorption.deal_out()
-            if absorption.unassigned_rows and not suppresses:
+            if absorption.unassigned_rows and limit is None:
                 absorption.merge()
-            self.assigned, self.unassigned_rows = scope.keep(absorption["assigned"]), absorption.unassigned_rows
+            self.assigned = scope.keep(absorption["assigned"])
+        return absorption.unassigned_rows
 
     def settle(self) -> None:
         """Mend the classes that fail once the rows that are left out no longer count in the table."""
@@ -252,13 +257,9 @@ class Peeling:
         with engine.scope() as scope:
             bad = self._take_bad()
             self.resettled = engine.count(bad)
-            if not self.resettled:
-                return
-            absorption = Absorption(self, bad, self.resettled, NO_LIMIT)
-            absorption.deal_out()
-            if absorption.unassigned_rows:
-                absorption.merge()
-            self.assigned = scope.keep(absorption["assigned"])
+            if self.resettled:
+                self._absorb(bad, self.resettled, None)
+                scope.keep(self.assigned)
 
     def _published(self, axis: SensitiveAxis) -> SensitiveAxis:
         """The attribute whose classes are judged by the shares of the rows that have a class alone."""
@@ -290,7 +291,8 @@ class Peel(LocalAlgorithm):
         with engine.scope() as scope:
             measures = lm_measures(task)
             hierarchies, checker = hierarchies_of(task, measures), ClassChecker(task)
-            grid = generalise_rows(task, hierarchies)
+            sensitive, flow = task.encoded.sensitive, EngineFlow(engine, "local", rows=task.encoded.rows)
+            grid = flow.step("grid", "generalise_rows", hierarchies=hierarchies, sensitive=sensitive)
             left = engine.copy("left", grid)
             assigned = engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
             vectors, limits = vectors_of(hierarchies), Limits.of(task)

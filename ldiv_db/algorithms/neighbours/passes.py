@@ -164,13 +164,10 @@ class Orders:
         """Even rounds take the quasi-identifiers with few codes first, with some jitter; odd ones any order."""
         keyed = []
         for rank, measure in enumerate(self._coarse_first):
-            drawn = self._draw(number, measure.axis.code.name)
+            digest = hashlib.sha256(f"{self._seed}:{number}:{measure.axis.code.name}".encode()).digest()
+            drawn = int.from_bytes(digest[:8], "big")
             keyed.append((drawn if number % 2 else rank * 1000 + drawn % JITTER, rank))
         return [self._coarse_first[rank] for _, rank in sorted(keyed)]
-
-    def _draw(self, number: int, name: str) -> int:
-        digest = hashlib.sha256(f"{self._seed}:{number}:{name}".encode()).digest()
-        return int.from_bytes(digest[:8], "big")
 
 
 def in_orders(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -37,17 +36,15 @@ def make_classes(state: Improving, assigned: Relation, need: Need, most_work: in
     with engine.scope() as scope:
         listed = list_cells(engine, task.encoded, need.counted)
         cells = _weighted(listed.cells, task.encoded)
-        told = partial(_tell, task, cells.full * task.encoded.row_count)
-        classes = classes_by_prices(cells, need, most_work, told)
+        total = cells.full * task.encoded.row_count
+        classes = classes_by_prices(
+            cells, need, most_work, lambda cost: task.report(f"classes by prices lose {cost / total:.4f}")
+        )
         made = _assigned(task, need, listed, classes)
         gained = before - _cost(state, made)
         if gained > 0:
             return Changed(scope.keep(made), len(classes.open), gained, before)
     return Changed(engine.copy("assigned", assigned), 0, 0, before)
-
-
-def _tell(task: Task, total: int, cost: int) -> None:
-    task.report(f"classes by prices lose {cost / total:.4f}")
 
 
 def _cost(state: Improving, assigned: Relation) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ldiv_db.algorithms.priced.classes import Class, Classes, Given
+from ldiv_db.algorithms.priced.classes import Classes, Given
 from ldiv_db.algorithms.priced.opening import open_labels
 
 #: A round must gain one part in so many of what all rows lose for another one.
@@ -36,14 +36,10 @@ def dissolve(classes: Classes) -> int:
     """Classes are closed whose rows lose less, in sum, in the cheapest others around them; what that saves."""
     saved = 0
     for one in sorted(classes.open.values(), reverse=True):
-        moves = [(cell, rows, _other(classes, cell, one)) for cell, rows in one.rows.items()]
+        cheapest = {cell: next((to for to in classes.around[cell] if to is not one), None) for cell in one.rows}
+        moves = [(cell, rows, cheapest[cell]) for cell, rows in one.rows.items()]
         found = [(cell, rows, to) for cell, rows, to in moves if to is not None]
         if len(found) == len(moves) and sum(rows * (one.cost - to.cost) for _, rows, to in found) > 0:
             saved += sum(classes.move(one, to, cell, rows) for cell, rows, to in found)
             classes.close(one)
     return saved
-
-
-def _other(classes: Classes, cell: int, than: Class) -> Class | None:
-    """The cheapest other class around a cell."""
-    return next((one for one in classes.around[cell] if one is not than), None)

@@ -39,12 +39,6 @@ class Dimension:
     at = NamedAfter("{0.code.name}_at")
 
 
-def _dimensions_of(axes: Sequence[Axis]) -> list[Dimension]:
-    """The dimensions; a code of NULL beyond the scale has a place too."""
-    places = [max(axis.scale, axis.null_code or 0) + 1 for axis in axes]
-    return [Dimension(axis.code, count, axis is axes[0]) for axis, count in zip(axes, places, strict=True)]
-
-
 def order(engine: Engine, rows: Relation, dimensions: Sequence[Dimension]) -> Relation:
     """(codes, position): every combination of codes that the rows have, along the curve."""
     bits = max(1, min(MOST_BITS, max((dimension.places - 1).bit_length() for dimension in dimensions)))
@@ -64,7 +58,9 @@ def order(engine: Engine, rows: Relation, dimensions: Sequence[Dimension]) -> Re
 def _cut(task: Task, rows: Relation, l: int) -> tuple[Relation, int]:
     """(row_id, class_id) of rows that are l-eligible together, and how many classes there are, numbered from 1."""
     engine, encoded = task.engine, task.encoded
-    ordered = order(engine, rows, _dimensions_of(encoded.axes))
+    places = [max(axis.scale, axis.null_code or 0) + 1 for axis in encoded.axes]  # NULL beyond the scale has one too
+    sides = [Dimension(axis.code, places[i], not i) for i, axis in enumerate(encoded.axes)]
+    ordered = order(engine, rows, sides)
     last = max(engine.count(ordered) - 1, 0)
     curve = Axis(Identifier("curve"), Identifier("curve_code"), ordered, last, None, 1.0)
     columns = {"left_columns": ["row_id", encoded.sensitive[0].code.name]}

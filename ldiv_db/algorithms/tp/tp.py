@@ -113,25 +113,20 @@ class Tp(Algorithm):
 
     def _classes(self, task: Task, l: int) -> tuple[Relation, dict[str, Any]]:
         """(row_id, class_id), and what the result says of the work."""
-        assigned, phases = _assign(task, l)
+        encoded = task.encoded
+        with task.engine.scope() as scope:
+            histogram = Histogram(task.engine, count_groups(task), l)
+            first = max(1, histogram.gap)
+            phases = run_phases(histogram, lambda gap: task.progress(max(0, first - gap), first))
+            histogram.know(rows=encoded.rows, axes=encoded.axes, sensitive=encoded.sensitive[0], seed=task.seed)
+            assigned = scope.keep(histogram.step("assigned", "assign_rows"))  # removed rows are in class 0
         if phases.residues[-1].rows:
             assigned = self._split(task, assigned, l)
-        return assigned, _guarantees(phases, l, len(task.encoded.axes))
+        return assigned, _guarantees(phases, l, len(encoded.axes))
 
     def _split(self, task: Task, assigned: Relation, l: int) -> Relation:
         """The removed rows, which are class 0, in their classes: TP leaves them in one."""
         return assigned
-
-
-def _assign(task: Task, l: int) -> tuple[Relation, Phases]:
-    """(row_id, class_id), kept rows in the class of their group's number, removed ones in class 0; what phases did."""
-    encoded = task.encoded
-    with task.engine.scope() as scope:
-        histogram = Histogram(task.engine, count_groups(task), l)
-        first = max(1, histogram.gap)
-        phases = run_phases(histogram, lambda gap: task.progress(max(0, first - gap), first))
-        histogram.know(rows=encoded.rows, axes=encoded.axes, sensitive=encoded.sensitive[0], seed=task.seed)
-        return scope.keep(histogram.step("assigned", "assign_rows")), phases
 
 
 def count_groups(task: Task) -> Relation:
