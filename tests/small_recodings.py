@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from ldiv_db.measuring.least_loss.bounds import Need
-from ldiv_db.measuring.least_loss.cells import UNIT, Cells, Span, counted_cells
+from ldiv_db.measuring.least_loss.cells import UNIT, Cells, Span, numbered_cells
 
 #: Two trees of five and four leaves by their nodes, root first; a leaf of the second hangs from the root.
 TREES = (
@@ -42,7 +42,7 @@ def drawn(draw: random.Random, rows: int) -> list[Row]:
 def cells_of(rows: list[Row], spans: list[list[Span]] | None = None) -> Cells:
     columns = np.array(rows, np.int64).T
     nodes = spans or [nodes_of(tree) for tree in TREES]
-    return counted_cells(list(zip(columns[:-1], nodes, strict=True)), columns[-1], np.ones(len(rows), np.int64))
+    return numbered_cells(list(zip(columns[:-1], nodes, strict=True)), columns[-1], np.ones(len(rows), np.int64))[0]
 
 
 def meets(need: Need, values: list[int]) -> bool:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import ldiv_db
-from ldiv_db.database.templates import all_templates, resource_folder
+from ldiv_db.database.templates import resource_folder
+from tests.sql.templates import all_templates
 
 #: The program's text is the same with every version of the database.
 pytestmark = [pytest.mark.long, pytest.mark.always]

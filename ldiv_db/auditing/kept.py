@@ -10,7 +10,7 @@ column that has nothing to do with the other about 0, however many values it has
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -39,6 +39,7 @@ _WAY_OUT = "Generalise it under `quasi_identifiers`, or leave it out, unless nob
 #: The template that counts them, also in a warehouse.
 COUNTED = "auditing/kept/count_values"
 Table = Relation | FileRelation
+Rows = Iterable[Sequence[Any]]
 #: Columns by the names that are told, as the table that is read calls them.
 Named = Mapping[str, Identifier]
 
@@ -52,14 +53,13 @@ class Follows:
     from_kept: Fraction | None
     from_other: Fraction | None
 
-    def __str__(self) -> str:
-        share, of_kept = max((self.from_kept or Fraction(0), True), (self.from_other or Fraction(0), False))
-        one, other = ("it", self.other) if of_kept else (self.other, "it")
-        return f"{other} follows from {one} in {per_cent(share)} of the rows, beyond its most frequent value"
-
     @property
-    def is_told(self) -> bool:
-        return any(share is not None and share >= FOLLOWS for share in (self.from_kept, self.from_other))
+    def share(self) -> Fraction:
+        return max(self.from_kept or Fraction(0), self.from_other or Fraction(0))
+
+    def __str__(self) -> str:
+        one, other = ("it", self.other) if self.from_kept == self.share else (self.other, "it")
+        return f"{other} follows from {one} in {per_cent(self.share)} of the rows, beyond its most frequent value"
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,8 @@ class KeptColumn:
         """What is told of it, without a value; empty if nothing is, or if it is there to link the rows of people."""
         if self.links_rows:
             return ""
-        parts = [*([self._singled] if self.singles_out else []), *(str(one) for one in self.follows if one.is_told)]
+        parts = [self._singled] if self.singles_out else []
+        parts += [str(one) for one in self.follows if one.share >= FOLLOWS]
         return f"{self.name} is kept as it is: {'; '.join(parts)}. {_WAY_OUT}" if parts else ""
 
     @property
@@ -113,9 +114,8 @@ def measure_kept(
     """What each kept column of a table tells, two statements; people are counted where a `person` is named."""
     if not kept:
         return []
-    columns = numbered((column, False) for column in kept.values())
-    counts = engine.rows(COUNTED, source=table, columns=columns, person=person, weight=weight, most=FEW)
-    found = as_counted(list(kept), counts)
+    plain = {name: (column, False) for name, column in kept.items()}
+    found = count_kept(engine.rows, plain, source=table, person=person, weight=weight)
     pairs = [(one.name, other) for one in found if one.is_compared for other in others]
     follows: dict[str, list[Follows]] = {name: [] for name in kept}
     if pairs:
@@ -133,16 +133,14 @@ def measure_kept(
     return [replace(one, follows=tuple(follows[one.name]), of_people=person is not None) for one in found]
 
 
-def numbered(columns: Iterable[tuple[Identifier, bool]]) -> list[dict[str, Any]]:
-    """Columns as the template that counts them has them, each with whether it is compared as text."""
-    return [{"number": i, "column": one, "as_text": as_text} for i, (one, as_text) in enumerate(columns)]
+def count_kept(ask: Callable[..., Rows], columns: Mapping[str, tuple[Identifier, bool]], **of: Any) -> list[KeptColumn]:
+    """Kept columns by the names that are told, as a template counts them: asked here, or in a warehouse.
 
-
-def as_counted(names: Sequence[str], counts: Iterable[Sequence[int]]) -> list[KeptColumn]:
-    """The columns of these names by what the template counted, perhaps in a warehouse."""
-    found = (tuple(map(int, row)) for row in counts)
-    by_number = {number: (rows, different, single, few) for number, rows, different, single, few in found}
-    return [KeptColumn(name, *by_number[number]) for number, name in enumerate(names)]
+    Each comes with whether it is compared as text.
+    """
+    listed = [{"number": i, "column": one, "as_text": as_text} for i, (one, as_text) in enumerate(columns.values())]
+    found = sorted(tuple(map(int, row)) for row in ask(COUNTED, columns=listed, most=FEW, **of))
+    return [KeptColumn(name, *figures) for name, (_, *figures) in zip(columns, found, strict=True)]
 
 
 def _share(rows: int, guessed: int, given: int, largest: int) -> Fraction | None:

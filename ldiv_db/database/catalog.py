@@ -183,11 +183,6 @@ def last_snapshot(engine: Engine, database: str) -> int | None:
     return None if number is None else int(number)
 
 
-def located_in(engine: Engine, database: str, table: Relation) -> tuple[str, str]:
-    """The schema and name of a table that is to be in an attached database."""
-    return (table.parts[0] if len(table.parts) > 1 else main_schema(engine, database)), table.name
-
-
 def _there(engine: Engine, name: str, places: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
     """The first of some places, (database, schema), that has a table or view of that name."""
     wanted = [

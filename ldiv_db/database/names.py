@@ -65,6 +65,10 @@ class Relation:
     def name(self) -> str:
         return self.parts[-1]
 
+    def beside(self, name: str) -> Relation:
+        """The table of that name in the schema of this one."""
+        return Relation((*self.parts[:-1], name))
+
     def sql(self) -> str:
         return ".".join(Identifier(part).sql() for part in self.parts)
 

@@ -268,7 +268,7 @@ class SparkWarehouse(Warehouse):
             with self._doing(f"write {table}"):
                 self.session.sql(rows).writeTo(self.name(table)).using(provider).createOrReplace()
         else:
-            copy, aside = (self.beside(table, staged.name.replace("new", kind, 1)) for kind in ("put", "old"))
+            copy, aside = (table.beside(staged.name.replace("new", kind, 1)) for kind in ("put", "old"))
             self._write(copy, rows, table if kept else None)
             self.require_all(staged, copy)
             self._rename(copy, table, aside if there else None)
@@ -303,7 +303,7 @@ class SparkWarehouse(Warehouse):
 
     def rename(self, table: Relation, name: str) -> None:
         """Rename a table within its schema."""
-        target = self.beside(table, name)
+        target = table.beside(name)
         self.execute(f"ALTER TABLE {self.name(table)} RENAME TO {self.name(target)}", f"rename {table}")
 
     def _rename(self, copy: Relation, table: Relation, aside: Relation | None) -> None:

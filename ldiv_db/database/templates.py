@@ -34,8 +34,6 @@ from ldiv_db.database.names import CallerView, Figure, Identifier, Part, Relatio
 CONNECTIVES = frozenset({"", ",", " AND ", " OR ", " + ", " UNION", " UNION ALL", "=", "<>", "<", "<=", ">", ">="})
 #: What is a single value.
 SCALARS = (str, int, float, Decimal, Fraction, date)
-#: What every template may call without importing it: `each`, and the macro that writes the items of any other list.
-LISTS = frozenset({"each", "join"})
 #: The reader of headers: the fast one, where YAML was built with it.
 _YAML = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 #: The kinds of parameters that a template's header lists. Its other entries are prose (`returns`, `implements`), and an
@@ -111,13 +109,6 @@ def resource_folder(name: str) -> Path:
         if folder.is_dir():
             return folder
     raise TemplateError(f"the installation is incomplete: no folder {name!r}")
-
-
-def all_templates(root: Path | None = None) -> list[str]:
-    """The names of all templates in a folder that are statements, `requirements/k` for instance; of ours by default."""
-    root = root or resource_folder("sql")
-    files = sorted(root.rglob("*.sql.j2"))
-    return [f.relative_to(root).as_posix().removesuffix(".sql.j2") for f in files if f.parent.name != "macros"]
 
 
 def template_text(template: str, folders: Sequence[Path] = ()) -> str:
@@ -204,6 +195,7 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=False,
     )
+    # What every template may call without importing it.
     environment.globals |= {"each": _each}
     environment.globals |= {"join": environment.get_template("macros/join.j2").module.join}  # type: ignore[attr-defined]
     return environment

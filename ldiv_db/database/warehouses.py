@@ -159,10 +159,6 @@ class Warehouse:
         """The name of a table in the dialect."""
         return written_table(table, self.dialect)
 
-    def beside(self, table: Relation, name: str) -> Relation:
-        """The table of that name in the schema of another."""
-        return Relation((*table.parts[:-1], name))
-
     def tables(self, beside: Relation) -> list[str]:
         """The names of the tables and views in the schema of a table."""
         return self._listed(beside) or []
@@ -172,14 +168,12 @@ class Warehouse:
         catalog = f"{self._column(beside.parts[0])}." if len(beside.parts) > 2 else ""
         within = f"{self.name(Relation(beside.parts[:-1]))}." if len(beside.parts) > 1 else ""
         asked = self.traits.tables.format(here=self._schema(beside), catalog=catalog, within=within)
-        with self._doing("read"), closing(self.connection.cursor()) as cursor:
-            try:
-                cursor.execute(asked)
-                return [name for (name,) in cursor.fetchall()]
-            except Exception as error:
-                if self.traits.no_schema and self.traits.no_schema in str(error):
-                    return None
-                raise
+        try:
+            return [name for (name,) in self.rows(asked)]
+        except DatabaseError as error:  # its own words are withheld
+            if self.traits.no_schema and self.traits.no_schema in str(error.__context__):
+                return None
+            raise
 
     def _schema(self, table: Relation) -> str:
         """The schema of a table, as a value."""
@@ -234,7 +228,7 @@ class Warehouse:
 
     def scratch(self, beside: Relation, name: str) -> Relation:
         """A place for a table that is there for the time of a run, in the schema of another."""
-        return self.beside(beside, name)
+        return beside.beside(name)
 
     def lend(self, engine: Engine, rows: Relation, table: Relation, typed: str = "") -> None:
         """Copy the rows of one of the engine's TEMP tables to a table there that is dropped at the end.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 
 from ldiv_db.auditing.people_names import CATEGORY_ROWS, FEW_VALUES, tells_one
 from ldiv_db.database.catalog import Column, columns_of, full_name
@@ -111,9 +112,9 @@ class _Declared:
     """The foreign keys of tables, as declared, each followed through columns that are foreign keys themselves."""
 
     def __init__(self, engine: Engine, tables: Sequence[ProfiledTable]) -> None:
-        self._engine, self._of_table = engine, dict[tuple[str, ...], dict[str, tuple[Relation, str]]]()
-        own = [table for table in tables if isinstance(table.relation, Relation)]
-        self._names = {self._full(table.relation): table.name for table in own if isinstance(table.relation, Relation)}
+        self._keys_of, self._full = cache(partial(foreign_keys, engine)), cache(partial(full_name, engine))
+        own = {table.name: table.relation for table in tables}
+        self._names = {self._full(table): name for name, table in own.items() if isinstance(table, Relation)}
 
     def keys(self, child: ProfiledTable, column: str) -> set[Key] | None:
         """The keys of the tables whose rows a column names, in lower case; None if it is no foreign key."""
@@ -124,15 +125,6 @@ class _Declared:
             seen.add(told)
             found |= {(name, told[1])} if name else set()
         return found if len(seen) > 1 else None
-
-    def _keys_of(self, table: Relation) -> dict[str, tuple[Relation, str]]:
-        full = self._full(table)
-        if full not in self._of_table:
-            self._of_table[full] = foreign_keys(self._engine, table)
-        return self._of_table[full]
-
-    def _full(self, table: Relation) -> tuple[str, ...]:
-        return full_name(self._engine, table)
 
 
 def _links_of(

@@ -46,9 +46,8 @@ _ALPHAS = (1e-6, 1 - 1e-9)
 _LOG_EXCESSES = (math.log(1e-15), math.log(1e24))
 #: From here on the logarithm of the gamma function is Stirling's, whose differences keep their digits.
 _STIRLING = 1e4
-#: The log odds of beta that are tried, and how often the interval between two of them is halved.
+#: The log odds of beta that are tried.
 _LOG_ODDS = tuple(i / 8 for i in range(-320, 281))
-_HALVED = 60
 
 
 @dataclass(frozen=True)
@@ -198,7 +197,7 @@ def fit_pitman(sizes: Mapping[int, int]) -> Pitman:
     least, most = _ALPHAS
     if _slope(least, sizes) <= 0:
         return Pitman(0, _excess(0, sizes))
-    alpha = _root(lambda alpha: _slope(alpha, sizes), least, most)
+    alpha = root_of(lambda alpha: _slope(alpha, sizes), least, most)
     return Pitman(alpha, _excess(alpha, sizes))
 
 
@@ -211,7 +210,7 @@ def _excess(alpha: float, sizes: Mapping[int, int]) -> float:
         excess = math.exp(log_excess)
         return sum_reciprocals(excess, alpha, classes - 1) - sum_reciprocals(excess + 1 - alpha, 1, rows - 1)
 
-    return math.exp(_root(slope, *_LOG_EXCESSES))
+    return math.exp(root_of(slope, *_LOG_EXCESSES))
 
 
 def _slope(alpha: float, sizes: Mapping[int, int]) -> float:
@@ -225,7 +224,8 @@ def _slope(alpha: float, sizes: Mapping[int, int]) -> float:
     return opened - joined
 
 
-def _root(falling: Callable[[float], float], low: float, high: float) -> float:
+def root_of(falling: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function falls through 0 between two numbers, by halving intervals."""
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if falling(middle) > 0 else (low, middle)
@@ -317,12 +317,12 @@ def _solutions(classes: float, fraction: float, ones: int, twos: int) -> Iterato
         log_ones = -alpha * math.log1p(fraction * more) + math.log1p(alpha * unseen / kept)
         return SlideNegativeBinomial(classes, alpha, beta), log_ones - math.log(ones / (classes * fraction))
 
-    for below, above in pairwise(_LOG_ODDS):
-        low, high = below, above
-        rising = tried(low)[1] < 0
-        if rising == (tried(high)[1] < 0):
-            continue
-        for _ in range(_HALVED):
-            middle = (low + high) / 2
-            low, high = (middle, high) if (tried(middle)[1] < 0) == rising else (low, middle)
-        yield tried(low)[0]
+    def between(low: float, high: float, sign: int) -> SlideNegativeBinomial:
+        return tried(root_of(lambda log_odds: sign * tried(log_odds)[1], low, high))[0]
+
+    signs = [-1 if tried(log_odds)[1] < 0 else 1 for log_odds in _LOG_ODDS]
+    yield from (
+        between(*ends, sign)
+        for ends, (sign, other) in zip(pairwise(_LOG_ODDS), pairwise(signs), strict=True)
+        if sign != other
+    )

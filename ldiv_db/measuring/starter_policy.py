@@ -42,11 +42,6 @@ _HEADING = """# yaml-language-server: $schema=policy.schema.json (`ldiv policy s
 # A policy to start from: check every column's role, then `ldiv plan` and `ldiv run`."""
 
 
-def policy_text(policy: dict[str, Any], profile: Profile, suggestions: Sequence[Suggestion]) -> str:
-    """The policy as YAML; `profile` and `suggestions` are what it was made of."""
-    return written_text(policy_lines(policy, profile, suggestions), profile.hipaa)
-
-
 def written_text(lines: Sequence[str], hipaa: bool) -> str:
     """The lines of a policy under what is said of every one to start from, and perhaps of Safe Harbor."""
     return "\n".join([_HEADING, *(f"# {line}" for line in SAFE_HARBOR if hipaa), *lines]) + "\n"
@@ -221,7 +216,8 @@ def make_starter_policy(
     suggestions = _of_people(profile, [suggest(engine, table, column) for column in profile.sensitive])
     target = target_of(engine, source) if lasts else "release.parquet"
     policy = _policy(profile, source, target, suggestions)
-    text, shown = (policy_text(policy, profile, told) for told in (suggestions, [veiled(one) for one in suggestions]))
+    both = (suggestions, [veiled(one) for one in suggestions])
+    text, shown = (written_text(policy_lines(policy, profile, told), profile.hipaa) for told in both)
     return StarterPolicy(policy, text, shown, level_files(engine, table, keys)), ""
 
 

@@ -20,7 +20,7 @@ from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import is_nested
 from ldiv_db.database.names import Identifier, Relation
-from ldiv_db.measuring.population_uniqueness import PopulationUniqueness, estimate_uniqueness
+from ldiv_db.measuring.population_uniqueness import PopulationUniqueness, estimate_uniqueness, root_of
 from ldiv_db.recoding.encoded import Renamed
 
 #: What columns of amounts are called, whose whole numbers may all differ; `fee_no` and `discharge` number something.
@@ -120,11 +120,9 @@ def summarise(engine: Engine, table: Relation | FileRelation, column: Column, ro
 
 def _drawn_spread(mean: float) -> float:
     """The variance of how many rows a value has that is drawn at least once, where values have so many on average."""
-    low, high = 0.0, mean
-    for _ in range(60):  # the rate of the Poisson law, of which the values that are never drawn are not seen
-        rate = (low + high) / 2
-        low, high = (rate, high) if rate / -math.expm1(-rate) < mean else (low, rate)
-    return mean * (1 + low - mean)
+    # The rate of the Poisson law, of which the values that are never drawn are not seen.
+    rate = root_of(lambda rate: mean + rate / math.expm1(-rate), 0.0, mean)
+    return mean * (1 + rate - mean)
 
 
 #: Forms of values that are shown, and the share of the rows, and the rows, that one has beside its most frequent value.

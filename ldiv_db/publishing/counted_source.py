@@ -9,8 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ldiv_db.auditing.kept import COUNTED as KEPT_COUNTED
-from ldiv_db.auditing.kept import FEW, as_counted, not_measured, numbered
+from ldiv_db.auditing.kept import count_kept, not_measured
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.counted import CONTENT, WEIGHT, ColumnThere, RepeatedRows, count_rows
 from ldiv_db.database.engine import Engine
@@ -56,12 +55,11 @@ class CountedSource:
         """The warnings of kept columns: the rows that they single out are counted there, and no more."""
         if not kept:
             return []
-        shown = [self.columns[name.lower()] for name in kept]
-        names, person = [one.column.name for one in shown], Identifier(individual.name) if individual else None
-        params = {"columns": numbered((one.column, one.as_text) for one in shown), "most": FEW, "weight": None}
-        counts = self.there.rows(self.there.written(KEPT_COUNTED, source=self.table, person=person, **params))
-        told = [column.warning for column in as_counted(names, counts) if column.warning]
-        return [*told, not_measured(names, "what follows from kept columns")]
+        shown = {one.column.name: (one.column, one.as_text) for one in (self.columns[name.lower()] for name in kept)}
+        of = {"source": self.table, "person": Identifier(individual.name) if individual else None, "weight": None}
+        found = count_kept(lambda *asked, **more: self.there.rows(self.there.written(*asked, **more)), shown, **of)
+        told = [column.warning for column in found if column.warning]
+        return [*told, not_measured(list(shown), "what follows from kept columns")]
 
     def as_audited(
         self, engine: Engine, resolved: Resolved, staged: Relation, others: Sequence[Relation] = ()

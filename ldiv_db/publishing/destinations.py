@@ -24,8 +24,8 @@ def destination_of(engine: Engine, target: Target, folder: Path, columns: list[s
     refuse_half_taken_back(engine)
     table = new_table(engine, target.table, "target.table", target.file is not None) if target.table else Relation(())
     if target.database is not None:
-        there = Relation((target.database, *catalog.located_in(engine, target.database, table)))
-        return InOtherDatabase(engine, there, target)
+        schema = table.parts[0] if len(table.parts) > 1 else catalog.main_schema(engine, target.database)
+        return InOtherDatabase(engine, Relation((target.database, schema, table.name)), target)
     if target.file is None:
         home = catalog.located(engine, table)
         is_beside = engine.catalog and target.if_exists != "append" and engine.snapshot.is_in_memory(home[0])

@@ -147,7 +147,7 @@ class InOtherDatabase(InTable):
 
     def _staged(self, run_id: str) -> Relation:
         mark = hashlib.sha256(str(self.target).encode()).hexdigest()[:8]
-        return Relation((*self.table.parts[:-1], f"{_STAGED}{run_id}_{mark}"))
+        return self.table.beside(f"{_STAGED}{run_id}_{mark}")
 
     def _abandoned_tables(self, but: Relation) -> list[Relation]:
         form = re.compile(self._staged("[0-9a-f]{32}").name)

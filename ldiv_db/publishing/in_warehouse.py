@@ -116,7 +116,7 @@ class InWarehouse(Destination):
         there = self.source.there
         form = f"({_STAGED}|{_PLAN}|{_COPY}|{_ASIDE})_([0-9a-f]{{32}})_{self._mark}(?:_([0-9]+))?"
         found = [
-            (there.beside(place, left[0]), left)
+            (place.beside(left[0]), left)
             for place in {place.parts[:-1]: place for place in (self._work, self.table)}.values()
             for name in there.tables(place)
             if (left := re.fullmatch(form, name.lower()))
@@ -199,7 +199,7 @@ class InWarehouse(Destination):
             ids = plan.classes.resolved.released.class_ids
             before = there.extent(self.table, ids[0] if ids else None)
             draft.follow(before[0])
-        staged = there.beside(self._work, self._name(_STAGED, draft.run_id) + (f"_{before[0]}" if before else ""))
+        staged = self._work.beside(self._name(_STAGED, draft.run_id) + (f"_{before[0]}" if before else ""))
         with nullcontext() if there.takes_back else undone(self.settle):
             draft.announce()
             with nullcontext() if there.takes_back else self._of_what_was_counted(draft):

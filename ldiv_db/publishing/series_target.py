@@ -104,7 +104,7 @@ class SeriesTarget:
             return ReleaseTables(prefix, prefix, group=CLASS_ID)
 
         def named(*suffix: str) -> Relation:
-            return Relation((*prefix.parts[:-1], "_".join([prefix.name, str(release), *suffix])))
+            return prefix.beside("_".join([prefix.name, str(release), *suffix]))
 
         if self.algorithm not in DECOMPOSITIONS:
             return ReleaseTables(named(), named(), group=CLASS_ID)

@@ -6,7 +6,7 @@ column's bounds. NULL has the last code, alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -163,11 +163,14 @@ class Encoder:
             return OpenEnds(first, last, floor, *map(Value, end_labels(qi.hierarchy.ends)))
         raise PolicyError(problems.found)
 
-    def axis_like(self, qi: QuasiColumn, known: QuasiColumn, number: int, axis: Axis) -> Axis:
-        """The axis of a quasi-identifier that a copy has as `known`; its `axis` if that generalises alike."""
-        if known.hierarchy == qi.hierarchy:
-            return replace(axis, weight=qi.weight)
-        return self._axis(number, qi, axis.null_code is not None)
+    def axes_like(self, known: Source, axes: Sequence[Axis]) -> Iterator[Axis]:
+        """The axes of quasi-identifiers that a copy has as `known`: its own `axes` where these generalise alike."""
+        pairs = zip(known.quasi_identifiers, axes, strict=True)
+        numbered = {own.name: (number, own, axis) for number, (own, axis) in enumerate(pairs, 1)}
+        for qi in self._source.quasi_identifiers:
+            number, own, axis = numbered[qi.name]
+            is_alike = own.hierarchy == qi.hierarchy
+            yield replace(axis, weight=qi.weight) if is_alike else self._axis(number, qi, axis.null_code is not None)
 
     # -- sensitive attributes --------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError
 from ldiv_db.database.names import Identifier, Relation
-from ldiv_db.policy.resolve import QuasiColumn, Source
+from ldiv_db.policy.resolve import Source
 from ldiv_db.recoding.axes import Encoder, as_numbered, scan
 from ldiv_db.recoding.encoded import Axis, Encoded, Renamed, SensitiveAxis
 from ldiv_db.recoding.snapshot import Copied, loose, names_of, own_columns, renamed, require_keys
@@ -124,15 +124,7 @@ class Coding(Copied):
 
         The copy must be there still, of which the rows do not depend on the quasi-identifiers.
         """
-        encoder = Encoder(self.engine, source, self)
-        places = {qi.name: place for place, qi in enumerate(self.source.quasi_identifiers)}
-
-        def like(qi: QuasiColumn) -> Axis:
-            place = places[qi.name]
-            known = self.source.quasi_identifiers[place]
-            return encoder.axis_like(qi, known, place + 1, self.axes[place])
-
-        axes = tuple(map(like, source.quasi_identifiers))
+        axes = tuple(Encoder(self.engine, source, self).axes_like(self.source, self.axes))
         return replace(self, source=source, axes=axes, ordered=as_numbered(self.engine, axes))
 
     def relocated(self, move: Callable[[Relation], Relation]) -> Coding:

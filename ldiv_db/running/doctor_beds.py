@@ -148,7 +148,7 @@ class Schema(_Bed):
             with there.moment():
                 for name in [name.lower() for name in there.tables(people)]:
                     if name in ours or name.startswith("ldiv_"):
-                        there.drop(there.beside(people, name))
+                        there.drop(people.beside(name))
                 if is_made:
                     there.execute(there.traits.no_more_schema.format(there.name(Relation(people.parts[:-1]))))
         except LdivError as error:

@@ -27,7 +27,7 @@ def shorten(monkeypatch, condition):
         write(self, table, sql, *like)
         if not table.name.startswith("ldiv_new"):
             return
-        fewer = self.beside(table, "fewer")
+        fewer = table.beside("fewer")
         self.session.sql(
             f"CREATE TABLE {self.name(fewer)} USING parquet AS SELECT * FROM {self.name(table)} {condition}"
         )

@@ -3,7 +3,8 @@
 import pytest
 from examples import run_example
 
-from ldiv_db.database.templates import all_templates, header
+from ldiv_db.database.templates import header
+from tests.sql.templates import all_templates
 
 EXAMPLES = [template for template in all_templates() if "example" in header(template)]
 

@@ -43,10 +43,8 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, TemplateError
 from ldiv_db.database.names import Identifier, Relation, Value
 from ldiv_db.database.templates import (
-    LISTS,
     Statement,
     _environment,
-    all_templates,
     declared_params,
     header,
     render,
@@ -76,6 +74,7 @@ from ldiv_db.taxonomies import taxonomy
 from tests.benchmarks.audit import ARGUMENTS
 from tests.benchmarks.command import SQL
 from tests.running import schemas
+from tests.sql.templates import LISTS, all_templates
 
 TEMPLATES = all_templates()
 #: Folders of templates that no release is made, judged or attacked by.

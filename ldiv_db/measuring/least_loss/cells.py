@@ -65,15 +65,13 @@ class Cells:
         return self.full * (int(self.value[-1]) + 2)
 
 
-def counted_cells(axes: Sequence[tuple[Ints, Sequence[Span]]], value: Ints, rows: Ints) -> Cells:
-    """The cells of rows by codes: for each quasi-identifier these and the spans that it may be published as."""
-    return numbered_cells(axes, value, rows)[0]
-
-
 def numbered_cells(
     axes: Sequence[tuple[Ints, Sequence[Span]]], value: Ints, rows: Ints, most: Ints | None = None
 ) -> tuple[Cells, Ints]:
-    """As `counted_cells`, with the number of the cell of each."""
+    """The cells of rows by codes, and the number of the cell of each.
+
+    `axes` are of each quasi-identifier the codes, and the spans that it may be published as.
+    """
     placed = [_placed(*axis) for axis in axes]
     most = np.full(len(rows), UNIT * len(axes)) if most is None else most
     listed, which = np.unique(np.stack([value, most, *(nodes.place for nodes in placed)]), axis=1, return_inverse=True)

@@ -101,13 +101,10 @@ class Ascent:
             norm = float((lacking * lacking * rows).sum())
             if norm == 0:
                 return bool(self._pressed(ceiling).any())
-            far = self._length * (self._aim - proved) / norm
+            aim = _AIM * self.bound + _FIRST_AIM * self.cells.full * float(rows.sum())
+            far = self._length * (aim - proved) / norm
             price = np.clip(price + np.rint(far * lacking).astype(np.int64), 0, ceiling)
         return True
-
-    @property
-    def _aim(self) -> float:
-        return _AIM * self.bound + _FIRST_AIM * self.cells.full * float(self.cells.rows.sum())
 
     def _judge(self, proved: int, price: Ints) -> None:
         self._stalled = 0 if proved > self.bound * (1 + _COUNTS) else self._stalled + 1
