@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from operator import itemgetter
 from typing import Any
 
 from ldiv_db.auditing.people_names import NEARLY_UNIQUE, tells_one
@@ -139,8 +140,11 @@ def count_kept(ask: Callable[..., Rows], columns: Mapping[str, tuple[Identifier,
     Each comes with whether it is compared as text.
     """
     listed = [{"number": i, "column": one, "as_text": as_text} for i, (one, as_text) in enumerate(columns.values())]
-    found = sorted(tuple(map(int, row)) for row in ask(COUNTED, columns=listed, most=FEW, **of))
-    return [KeptColumn(name, *figures) for name, (_, *figures) in zip(columns, found, strict=True)]
+    found = sorted(ask(COUNTED, columns=listed, most=FEW, **of), key=itemgetter(0))  # the number of the column
+    return [
+        KeptColumn(name, int(rows), int(different), int(single), int(few))
+        for name, (_, rows, different, single, few) in zip(columns, found, strict=True)
+    ]
 
 
 def _share(rows: int, guessed: int, given: int, largest: int) -> Fraction | None:

@@ -82,13 +82,6 @@ _SESSION = (
     "SELECT current_user::text AS name, current_database()::text AS base,"
     " pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean AS is_read_only"
 )
-#: A table of its owner alone again, whatever the owner's default privileges grant on every table that is made.
-_WITHHOLD = (
-    "DO $$ DECLARE other text; BEGIN FOR other IN SELECT DISTINCT CASE a.grantee WHEN 0 THEN 'PUBLIC'"
-    " ELSE quote_ident(pg_get_userbyid(a.grantee)) END FROM pg_class c, aclexplode(c.relacl) a"
-    " WHERE c.oid = {table}::regclass AND a.grantee <> c.relowner"
-    " LOOP EXECUTE format('REVOKE ALL ON %s FROM %s', {table}::regclass, other); END LOOP; END $$"
-)
 
 #: Why a table is made anew.
 OTHERS_NOW = "its columns are others now"
@@ -159,16 +152,11 @@ def grants_lacking(ask: Ask, rights: Sequence[Right]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def withheld(table: Relation) -> str:
-    """The statement by which nobody but its owner has rights on a table."""
-    return _WITHHOLD.format(table=literal(table.sql()))
-
-
 def withhold(engine: Engine, tables: Sequence[Relation]) -> None:
     """Withdraw all rights on tables of an attached database from everybody but their owner."""
     for table in tables:
-        database, *within = located(engine, table)
-        _tell(engine, database, withheld(Relation(tuple(within))), table)
+        name = literal(Relation(located(engine, table)[1:]).sql())
+        tell(engine, table, traits_there.TRAITS["postgres"].withhold.format(table=name))
 
 
 def ask_postgres(engine: Engine, database: str, sql: str) -> list[tuple[object, ...]]:
@@ -241,19 +229,18 @@ def make_table(
     `own` are the types in PostgreSQL of columns whose values are a source's, by name in lower case. Returns what is
     to be said of what a table that was made anew has lost, which `told_of_loss` may refuse. Inside a transaction.
     """
-    columns, database = columns_of(engine, rows), located(engine, target)[0]
+    columns = columns_of(engine, rows)
     there, withdrawn, note = _find(engine, target), list[str](), ""
     if there and not _differs(engine, target, columns, own):
-        _tell(engine, database, f"DELETE FROM {there.sql()}", target)
+        tell(engine, target, f"DELETE FROM {there.sql()}")
     else:
         if there:
             note, withdrawn = told_of_loss(engine, target, OTHERS_NOW, lose), withdrawn_from(engine, target)
-            _tell(engine, database, f"DROP TABLE {there.sql()}", target)
+            tell(engine, target, f"DROP TABLE {there.sql()}")
         engine.make_schema(target)
         listed = ", ".join(f"{Identifier(name).sql()} {kind}" for name, kind in _wanted(columns, own))
         place = Relation(located(engine, target)[1:])
-        for sql in (f"CREATE TABLE {place.sql()} ({listed})", *withdrawn):
-            _tell(engine, database, sql, target)
+        tell(engine, target, f"CREATE TABLE {place.sql()} ({listed})", *withdrawn)
         engine.refresh_servers()
     engine.extend(target, rows)
     return note
@@ -281,10 +268,11 @@ def withdrawn_from(engine: Engine, table: Relation) -> list[str]:
     return _texts(engine, table, traits_there.TRAITS["postgres"].withdrawn) if _find(engine, table) else []
 
 
-def withdraw(engine: Engine, table: Relation, statements: Sequence[str]) -> None:
-    """Run what `withdrawn_from` found of the table that was there before."""
+def tell(engine: Engine, table: Relation, *statements: str) -> None:
+    """Run statements that write to a table on its server, as that understands them."""
+    database = literal(located(engine, table)[0])
     for sql in statements:
-        _tell(engine, located(engine, table)[0], sql, table)
+        engine.execute(f"CALL postgres_execute({database}, {literal(sql)})", writes=table)
 
 
 def _wanted(columns: Sequence[Column], own: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -311,10 +299,6 @@ def _spelt(engine: Engine, database: str, kind: str) -> str:
         return kind.lower().replace("decimal", "numeric").replace(" ", "")
     asked = f"SELECT format_type({literal(kind)}::regtype, NULL) AS type"
     return kind if "(" in kind else str(ask_postgres(engine, database, asked)[0][0])
-
-
-def _tell(engine: Engine, database: str, sql: str, target: Relation) -> None:
-    engine.execute(f"CALL postgres_execute({literal(database)}, {literal(sql)})", writes=target)
 
 
 def _texts(engine: Engine, relation: Relation, asked: str) -> list[str]:

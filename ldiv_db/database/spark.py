@@ -205,7 +205,7 @@ class SparkWarehouse(Warehouse):
         self.make_schema(table)
         if self.exists(table):
             return
-        listed = ", ".join(f"{self._column(c.name)} {written_type(c.type, self.dialect)}" for c in columns)
+        listed = ", ".join(f"{self.name(c.name)} {written_type(c.type, self.dialect)}" for c in columns)
         conf, located = self.session.conf, ""
         if conf.get("spark.sql.catalogImplementation", "in-memory") == "in-memory" and len(table.parts) == 2:
             place = f"{conf.get('spark.sql.warehouse.dir')}/{table.parts[0]}.db/{table.name}"
@@ -224,7 +224,7 @@ class SparkWarehouse(Warehouse):
         provider = self.session.conf.get("spark.sql.sources.default", "parquet")
         with self._doing(f"write {table}"):
             frame = self.session.sql(sql)
-            fields = [f"{self._column(field.name)} {field.dataType.simpleString()}" for field in frame.schema.fields]
+            fields = [f"{self.name(field.name)} {field.dataType.simpleString()}" for field in frame.schema.fields]
             made = f" ({', '.join(fields)}) USING {provider}"
             if like:
                 made = spark_tables.made_as(self.session.sql(f"SHOW CREATE TABLE {self.name(like)}").first()[0])
@@ -234,7 +234,7 @@ class SparkWarehouse(Warehouse):
     def send(self, engine: Engine, rows: Relation, table: Relation, lent: bool = False) -> None:
         view = self.scratch(table, f"ldiv_rows_{uuid.uuid4().hex[:8]}")
         self.lend(engine, rows, view)
-        names = ", ".join(self._column(column.name) for column in columns_of(engine, rows))
+        names = ", ".join(self.name(column.name) for column in columns_of(engine, rows))
         self.execute(f"INSERT INTO {self.name(table)} ({names}) SELECT {names} FROM {self.name(view)}")
 
     def change(self, table: Relation, values: Mapping[str, str] | None, having: Mapping[str, str]) -> None:
@@ -243,8 +243,8 @@ class SparkWarehouse(Warehouse):
         if "status" not in names:
             return
         status = (values or {"status": "dropped"})["status"]
-        shown = ", ".join(literal(status) if name == "status" else self._column(name) for name in names)
-        where = " AND ".join(f"{self._column(name)} = {literal(text)}" for name, text in having.items())
+        shown = ", ".join(literal(status) if name == "status" else self.name(name) for name in names)
+        where = " AND ".join(f"{self.name(name)} = {literal(text)}" for name, text in having.items())
         self.read(table)
         self.execute(f"INSERT INTO {self.name(table)} SELECT {shown} FROM {self.name(table)} WHERE {where} LIMIT 1")
 
@@ -258,7 +258,7 @@ class SparkWarehouse(Warehouse):
         provider = self._provider(table, staged, there)
         kept = there and not append and self.keeps(staged, table)
         if kept:
-            listed = ", ".join(self._column(name) for name, _ in self.described(table))
+            listed = ", ".join(self.name(name) for name, _ in self.described(table))
             rows = f"SELECT {listed} FROM ({rows})"
         if there and append:
             self.execute(f"INSERT INTO {self.name(table)} {rows}")

@@ -50,6 +50,8 @@ class TraitsThere:
     #: new tables would give to who had no such right on it; nothing where neither is known.
     dependent: str = ""
     withdrawn: str = ""
+    #: What makes a `{table}` its owner's alone, whatever the default privileges grant on every table that is made.
+    withhold: str = ""
     #: How a driver that does not say marks a value that is bound by its place.
     mark: str = "?"
     #: How long a statement may be that has rows as literals; 0 where values are bound.

@@ -35,6 +35,6 @@ def hash_of(there: Warehouse, table: Relation, columns: Sequence[str]) -> str:
     """What the rows' values in these columns hash to, whatever the order of the rows, if a function is known."""
     if not there.traits.hashed:
         return ""
-    hashed = there.traits.hashed.format(", ".join(there.name(Relation((name,))) for name in columns))
+    hashed = there.traits.hashed.format(", ".join(there.name(name) for name in columns))
     ((found,),) = there.rows(f"SELECT {hashed} FROM {there.name(table)}")
     return str(found)

@@ -13,11 +13,10 @@ from typing import Any
 
 from sqlglot import exp
 
-from ldiv_db.database import postgres
 from ldiv_db.database.catalog import Column, columns_of, named_table
 from ldiv_db.database.connections import Settings
 from ldiv_db.database.data_files import FileRelation
-from ldiv_db.database.dialects import bound, written_name, written_table, written_tree, written_type
+from ldiv_db.database.dialects import bound, written_table, written_tree, written_type
 from ldiv_db.database.drivers import dialect_of, fetch_arrow, fetch_parts, fetch_rows, told_type
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, PolicyError, refused
@@ -155,9 +154,9 @@ class Warehouse:
 
     # -- tables ------------------------------------------------------------------------------------------
 
-    def name(self, table: Relation) -> str:
-        """The name of a table in the dialect."""
-        return written_table(table, self.dialect)
+    def name(self, named: Relation | str) -> str:
+        """The name of a table, or that of a column, in the dialect."""
+        return written_table(Relation((named,)) if isinstance(named, str) else named, self.dialect)
 
     def tables(self, beside: Relation) -> list[str]:
         """The names of the tables and views in the schema of a table."""
@@ -165,7 +164,7 @@ class Warehouse:
 
     def _listed(self, beside: Relation) -> list[str] | None:
         """The same, None where there is no such schema and the database says so."""
-        catalog = f"{self._column(beside.parts[0])}." if len(beside.parts) > 2 else ""
+        catalog = f"{self.name(beside.parts[0])}." if len(beside.parts) > 2 else ""
         within = f"{self.name(Relation(beside.parts[:-1]))}." if len(beside.parts) > 1 else ""
         asked = self.traits.tables.format(here=self._schema(beside), catalog=catalog, within=within)
         try:
@@ -185,7 +184,7 @@ class Warehouse:
 
     def held(self, name: str) -> str:
         """A name as the database holds it: it may fold what a policy writes in lower case."""
-        return exp.to_table(self.name(Relation((name,))), dialect=self.dialect).name
+        return exp.to_table(self.name(name), dialect=self.dialect).name
 
     def _has_schema(self, table: Relation) -> bool:
         if self.traits.no_schema:  # its list of schemas is of one region
@@ -200,15 +199,15 @@ class Warehouse:
         here = self.rows(f"SELECT {self.traits.here}") if self.traits.go_back else []
         self.execute(made.format(self.name(Relation(table.parts[:-1]))))
         if here and here[0][0]:
-            self.execute(self.traits.go_back.format(written_name(here[0][0], self.dialect)))
+            self.execute(self.traits.go_back.format(self.name(here[0][0])))
         return True
 
     def make_table(self, table: Relation, columns: Sequence[Column], withheld: bool = False) -> None:
         """Make an empty table of columns in our types, its owner's alone if it is `withheld`."""
-        listed = ", ".join(f"{self._column(c.name)} {written_type(c.type, self.dialect)}" for c in columns)
+        listed = ", ".join(f"{self.name(c.name)} {written_type(c.type, self.dialect)}" for c in columns)
         self.execute(f"CREATE TABLE {self.name(table)} ({listed}){self.traits.storage}")
-        if withheld and self.dialect == "postgres":
-            self.execute(postgres.withheld(table))
+        if withheld and self.traits.withhold:
+            self.execute(self.traits.withhold.format(table=literal(self.name(table))))
 
     def send(self, engine: Engine, rows: Relation, table: Relation, lent: bool = False) -> None:
         """Append a TEMP table's rows to a table there by the names of its columns; to one this run made, if `lent`."""
@@ -221,8 +220,8 @@ class Warehouse:
 
     def change(self, table: Relation, values: Mapping[str, str] | None, having: Mapping[str, str]) -> None:
         """Change the rows with these texts in some columns, or delete them if there are no values."""
-        set_to = ", ".join(f"{self._column(name)} = {literal(text)}" for name, text in (values or {}).items())
-        where = " AND ".join(f"{self._column(name)} = {literal(text)}" for name, text in having.items())
+        set_to = ", ".join(f"{self.name(name)} = {literal(text)}" for name, text in (values or {}).items())
+        where = " AND ".join(f"{self.name(name)} = {literal(text)}" for name, text in having.items())
         what = self.traits.update if values else "DELETE FROM {table} WHERE {where}"
         self.execute(what.format(table=self.name(table), values=set_to, where=where))
 
@@ -246,17 +245,13 @@ class Warehouse:
 
     def exact(self, table: Relation) -> set[str]:
         """The columns, in lower case, in which values that are equal are known to be written alike."""
-        asked = self.traits.exact.format(table=literal(self.name(table)))
-        return {name.lower() for (name,) in self.rows(asked)} if asked else set()
+        return {name.lower() for name in self._asked(self.traits.exact, table)}
 
     def extent(self, table: Relation, column: str | None) -> tuple[int, int]:
         """The rows of a table, and the largest number in a column; 0 without a column, or rows."""
-        most = f"COALESCE(MAX({self._column(column)}), 0)" if column else "0"
+        most = f"COALESCE(MAX({self.name(column)}), 0)" if column else "0"
         ((rows, largest),) = self.rows(f"SELECT COUNT(*), {most} FROM {self.name(table)}")
         return int(rows), int(largest)
-
-    def _column(self, name: str) -> str:
-        return self.name(Relation((name,)))
 
     def put_back(self, aside: Relation, table: Relation) -> None:
         """Drop what a dead run had moved aside."""
@@ -284,7 +279,7 @@ class Warehouse:
 
     def require_all(self, staged: Relation, table: Relation, before: int = 0) -> None:
         """Raise DatabaseError unless a table has as many rows as were staged, beside those that were there before."""
-        shown = f"SUM({self._column(COUNTED.name)})" if self.counted(staged) else "COUNT(*)"
+        shown = f"SUM({self.name(COUNTED.name)})" if self.counted(staged) else "COUNT(*)"
         ((staged_rows,),) = self.rows(f"SELECT {shown} FROM {self.name(staged)}")
         found, wanted = self.extent(table, None)[0] - before, int(staged_rows or 0)
         if found != wanted:
@@ -303,7 +298,7 @@ class Warehouse:
         withdrawn = self._asked(self.traits.withdrawn, table) if there else []
         before = self.extent(table, None)[0] if there and append and self.takes_back else 0
         if there and (append or self.keeps(staged, table)):
-            columns = ", ".join(self._column(name) for name, _ in self.released(staged))
+            columns = ", ".join(self.name(name) for name, _ in self.released(staged))
             for sql in ("INSERT INTO {table} {rows}",) if append else self.traits.overwrite:
                 self.execute(sql.format(table=old, rows=rows, columns=columns))
         else:
@@ -311,7 +306,7 @@ class Warehouse:
                 self.drop(table)
             is_renamed = self.takes_back and not self.counted(staged)
             made = "CREATE OR REPLACE" if self.traits.replaces else "CREATE"
-            moved = f"ALTER TABLE {self.name(staged)} RENAME TO {self.name(Relation(table.parts[-1:]))}"
+            moved = f"ALTER TABLE {self.name(staged)} RENAME TO {self.name(table.name)}"
             self.execute(moved if is_renamed else f"{made} TABLE {old}{self.traits.storage} AS {rows}")
             for sql in withdrawn:
                 self.execute(sql)

@@ -221,7 +221,7 @@ class PlanThere:
             return rows, rows, [column | {"alias": self._column(key.name).alias}]
         person = [encoded.individual] if encoded.individual else []
         found: list[Axis | SensitiveAxis] = [*encoded.axes, *encoded.told, *person]
-        coded = [
+        coded: list[dict[str, Any]] = [
             {"table": column.table, "code": column.code, "dictionary": column.dictionary, "alias": there.alias}
             for column, there in zip(found, self.source.keys, strict=False)
         ]

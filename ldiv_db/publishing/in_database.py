@@ -141,7 +141,7 @@ class InOtherDatabase(InTable):
             self._drop(left)
             with engine.transaction():
                 engine.rename(staged, self.table, draft.replaces)
-                postgres.withdraw(engine, self.table, withdrawn)
+                postgres.tell(engine, self.table, *withdrawn)
         draft.settle(in_place=True)
         return outcome
 

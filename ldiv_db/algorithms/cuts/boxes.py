@@ -106,8 +106,9 @@ def cost_boxes(problem: CutProblem, boxes: Sequence[Relation], *columns: str, dr
     `boxes` are (key, loss, packs), and gone if they are to be dropped.
     """
     engine, unit, cost = problem.task.engine, problem.unit, problem.cost
-    costed = {"labels": problem.labels, "values": problem.values, "packs": problem.packs, "columns": columns}
-    costed |= {"unit": unit, "refused": problem.refused, "metric": cost.metric, "scheme": cost.scheme}
+    costed: dict[str, Any] = {"labels": problem.labels, "values": problem.values, "packs": problem.packs}
+    costed |= {"columns": columns, "unit": unit, "refused": problem.refused}
+    costed |= {"metric": cost.metric, "scheme": cost.scheme}
     with engine.scope() as scope:
         if problem.judged:
             bad = find_bad(problem.task, problem.judged, problem.packs_by_judge[: len(problem.judged)], boxes)
