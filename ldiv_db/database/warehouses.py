@@ -127,8 +127,7 @@ class Warehouse:
     def source(self, given: Any, folder: Path) -> Relation:
         """The table or view of that name; raises PolicyError for anything else."""
         if not isinstance(given, str) or FileRelation.of(given) is not None:
-            what = f"{given} is not a table of the warehouse"
-            raise refused("source", what, "name a table or view of it")
+            raise refused("source", f"{given} is not a table of the warehouse", "name a table or view of it")
         return named_table(given, "source")
 
     def refresh(self, source: Relation) -> None:
@@ -193,11 +192,10 @@ class Warehouse:
 
     def make_schema(self, table: Relation) -> bool:
         """Make the schema of a table where it is not there; true if it was made."""
-        made = self.traits.schema
-        if len(table.parts) < 2 or not made or self._has_schema(table):
+        if len(table.parts) < 2 or not self.traits.schema or self._has_schema(table):
             return False
         here = self.rows(f"SELECT {self.traits.here}") if self.traits.go_back else []
-        self.execute(made.format(self.name(Relation(table.parts[:-1]))))
+        self.execute(self.traits.schema.format(self.name(Relation(table.parts[:-1]))))
         if here and here[0][0]:
             self.execute(self.traits.go_back.format(self.name(here[0][0])))
         return True
@@ -307,8 +305,7 @@ class Warehouse:
             is_renamed = self.takes_back and not self.counted(staged)
             made = "CREATE OR REPLACE" if self.traits.replaces else "CREATE"
             moved = f"ALTER TABLE {self.name(staged)} RENAME TO {self.name(table.name)}"
-            self.execute(moved if is_renamed else f"{made} TABLE {old}{self.traits.storage} AS {rows}")
-            for sql in withdrawn:
+            for sql in (moved if is_renamed else f"{made} TABLE {old}{self.traits.storage} AS {rows}", *withdrawn):
                 self.execute(sql)
             if is_renamed:
                 return
