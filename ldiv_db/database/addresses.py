@@ -9,11 +9,10 @@ from __future__ import annotations
 import os
 import re
 import weakref
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from ldiv_db.database.connections import ClientRelation, connect, relation_of
 from ldiv_db.database.data_files import FileRelation
@@ -87,7 +86,7 @@ class Address:
         return self if path is None else replace(self, text=str(folder / path))
 
 
-def address_of(text: str, key: str = "database", environment: Mapping[str, str] | None = None) -> Address:
+def address_of(text: str, key: str = "database") -> Address:
     """The database that a text names, with its `${VARIABLES}`; raises PolicyError for one that is not set."""
     match = _WORD.fullmatch(text)
     if match is None:
@@ -96,11 +95,10 @@ def address_of(text: str, key: str = "database", environment: Mapping[str, str] 
     kind = KINDS[word.lower()]
     if kind is POSTGRES and rest.startswith("//"):
         rest = f"postgresql:{rest}"
-    known = os.environ if environment is None else environment
-    if missing := [name for name in _VARIABLE.findall(rest) if name not in known]:
+    if missing := [name for name in _VARIABLE.findall(rest) if name not in os.environ]:
         what = f"there is no environment variable {missing[0]}"
         raise refused(key, what, f"set {missing[0]} before the command")
-    return Address(kind, _VARIABLE.sub(lambda variable: known[variable[1]], rest))
+    return Address(kind, _VARIABLE.sub(lambda variable: os.environ[variable[1]], rest))
 
 
 def address_beside(connection: Any) -> Address:
@@ -122,13 +120,6 @@ def is_attached(text: str) -> bool:
 
 #: The name under which a file of DuckDB's is attached to be read.
 _FILE = "release"
-
-
-class Place(Protocol):
-    """The place of a release."""
-
-    def read(self) -> ClientRelation:
-        """The release as a relation; raises DatabaseError if it cannot be read from here."""
 
 
 class TablePlace:
@@ -175,3 +166,7 @@ class FilePlace:
             return relation_of(connection, self.table)
         Engine(connection).execute(f"ATTACH {literal(str(self.path))} AS {_FILE} (TYPE duckdb, READ_ONLY)")
         return relation_of(connection, Relation((_FILE, *self.table.parts)))
+
+
+#: The place of a release.
+Place = TablePlace | FilePlace

@@ -12,7 +12,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -275,12 +275,6 @@ class Engine(TableQueries):
                 raise
             finally:
                 self.has_begun = False
-
-    @contextmanager
-    def one_moment(self, source: Relation | FileRelation) -> Iterator[None]:
-        """Within, all that is read of the source is of one moment, also where others write to its database."""
-        with self.transaction() if isinstance(source, Relation) and self.snapshot.others else nullcontext():
-            yield
 
     @contextmanager
     def _writing_alone(self) -> Iterator[None]:

@@ -6,6 +6,7 @@ Refused are values without a place on a line, counts that count nobody, and keys
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -139,7 +140,8 @@ class Snapshot:
     def taken(self) -> Copied:
         """The copy, with rows in it; raises InfeasibleError without any. What stands in them is not checked."""
         engine, source = self.engine, self.source.relation
-        with engine.one_moment(source):
+        # All that is read is of one moment, also where others write to the database of the source.
+        with engine.transaction() if isinstance(source, Relation) and engine.snapshot.others else nullcontext():
             rows_in = engine.count(source) if self.source.weight is None else count_weights(engine, self.source)
             grouped = self.counted and rows_in >= COUNTED_FROM and self._repeats(rows_in)
             snapshot = self.copy(grouped)

@@ -45,18 +45,6 @@ class Digit:
     width: int
 
     @property
-    def number(self) -> int:
-        return self.tree.number
-
-    @property
-    def code(self) -> Identifier:
-        return self.tree.code
-
-    @property
-    def table(self) -> Identifier:
-        return self.tree.table
-
-    @property
     def mask(self) -> int:
         return int(2**self.width) - 1
 
@@ -64,11 +52,6 @@ class Digit:
     def bits(self) -> int:
         """All its bits in a key."""
         return self.mask << self.lowest
-
-    @property
-    def nodes(self) -> int:
-        """The number of values that a cut may have."""
-        return self.tree.node_count
 
     def of(self, key: int) -> int:
         """The digit in a key."""
@@ -143,7 +126,7 @@ def _count_boxes(problem: CutProblem, digits: Sequence[Digit]) -> list[Relation]
         columns = {"axis": "INTEGER", "leaf": "INTEGER", "shift": key, "loss": "BIGINT"}
         flow.know(climbs=engine.load("climbs", columns, list(_climbs(digits, unit))))
         boxes = [flow.step("boxes", "key_cells")]
-        ordered = sorted(digits, key=lambda digit: (isinstance(digit.tree, IntervalTree), -digit.nodes))
+        ordered = sorted(digits, key=lambda digit: (isinstance(digit.tree, IntervalTree), -digit.tree.node_count))
         if _least_boxes(problem, flow, ordered) > MOST_BOXES:
             return None
         for digit in ordered:
@@ -170,7 +153,7 @@ def _least_boxes(problem: CutProblem, flow: EngineFlow, digits: Sequence[Digit])
     if intervals_of(problem):  # how many they make is counted when they are about to be made
         return 0
     depths = [1 + digit.tree.taxonomy.height for digit in digits]
-    if min(prod(digit.nodes for digit in digits), problem.cell_count * prod(depths)) <= MOST_BOXES:
+    if min(prod(digit.tree.node_count for digit in digits), problem.cell_count * prod(depths)) <= MOST_BOXES:
         return 0
     part = -(-problem.cell_count // _MOST_SAMPLED)
     with flow.scope():
@@ -219,7 +202,7 @@ def _climbs(digits: Sequence[Digit], unit: int) -> Iterator[tuple[int, int, int,
 
 def blow_up(digits: Sequence[Digit]) -> float:
     """About the number of cuts, through the taxonomies of the digits, that a box is in."""
-    return prod(sum(len(cut) for cut in digit.tree.all_cuts) / digit.nodes for digit in digits)
+    return prod(sum(len(cut) for cut in digit.tree.all_cuts) / digit.tree.node_count for digit in digits)
 
 
 @dataclass(frozen=True)

@@ -287,7 +287,7 @@ class _Late(Exception):
 
 
 def _largest_first(digits: Sequence[Digit]) -> list[Digit]:
-    return sorted(digits, key=lambda digit: (-digit.nodes, digit.tree.number))
+    return sorted(digits, key=lambda digit: (-digit.tree.node_count, digit.tree.number))
 
 
 def _links(digits: Sequence[Digit]) -> Iterator[tuple[int, ...]]:
