@@ -26,7 +26,7 @@ from ldiv_db.publishing.history import Watch
 from ldiv_db.publishing.inference import check_releases
 from ldiv_db.publishing.ledger import Entry
 from ldiv_db.publishing.pairings import CombinationsDecision, LimitedAttribute
-from ldiv_db.publishing.result import HAND_OUT_ONE, Forgotten, Result
+from ldiv_db.publishing.result import Result
 from ldiv_db.publishing.series import ANOTHER_TARGET, Series, groups_of, members_of, record_members, record_series
 from ldiv_db.publishing.series_target import ReleaseTables, SeriesTarget, settle_entry
 from ldiv_db.recoding.encode import Coding
@@ -38,9 +38,7 @@ from ldiv_db.recoding.loss import Loss
 class ReleaseStart:
     """The start of a release: a policy held against its source, and the series so far.
 
-    `begun` is when its work began. `beside` is the latest release of another series of the source, in words, if there
-    is one and this series is new, `forgotten` that the ledger is not kept. `kept` is what kept columns of the source
-    tell beyond classes.
+    `begun` is when its work began. Notes on it come `first`, and `last`, of what is to be said of the release.
     """
 
     resolved: Resolved
@@ -48,15 +46,8 @@ class ReleaseStart:
     target: SeriesTarget
     watch: Watch
     begun: float = field(default_factory=time.perf_counter)
-    beside: str = ""
-    forgotten: Forgotten | None = None
-    kept: Sequence[str] = ()
-
-    def notes(self, *more: str) -> list[str]:
-        """Notes on another series of the source and on kept columns, then `more`, then that the ledger is not kept."""
-        what = f"{self.beside} published this source as well: this series is another draft of it"
-        others = [f"{what}. {HAND_OUT_ONE}"] if self.beside else []
-        return [*others, *self.kept, *more, *([str(self.forgotten)] if self.forgotten else [])]
+    first: Sequence[str] = ()
+    last: Sequence[str] = ()
 
     @property
     def engine(self) -> Engine:
@@ -191,17 +182,19 @@ class SeriesDraft(Draft):
             allowed = self.combined is not None and self.combined.allowed
             inference = check_releases(engine, listed, self.limits, series.next, allowed, secret=series.secret)
             inference.require_good()
-            figures = self._figures(counts)
-        notes = self.start.notes(*self.notes, *_notes(counts), *self.noted)
-        seed = self.start.source.seed
-        return Result.of_night(figures, self.loss, seed, audits=audits, inference=inference, notes=notes)
+            return self._result(self._figures(counts), counts, audits=audits, inference=inference)
 
     def foreseen(self) -> Result:
         """The release before it is written, or audited."""
         counts, _ = self._counted()
         figures = {name: value for name, value in self._figures(counts).items() if name != "run_id"}
         what = "a plan: nothing was written, audited or compared with earlier releases"
-        return Result.of_night(figures, notes=[what, *self.start.notes(*self.notes, *_notes(counts))])
+        return self._result(figures, counts, what)
+
+    def _result(self, figures: Mapping[str, Any], counts: dict[str, Any], *before: str, **found: Any) -> Result:
+        start = self.start
+        notes = [*before, *start.first, *self.notes, *_notes(counts), *self.noted, *start.last]
+        return Result.of_night(figures, self.loss, start.source.seed, notes=notes, **found)
 
     def enter(self, outcome: Result, status: str) -> None:
         self.watch.hold()

@@ -23,6 +23,7 @@ from ldiv_db.publishing import ledger
 from ldiv_db.publishing.history import Published, Watch, forgotten, known_as
 from ldiv_db.publishing.in_warehouse import InWarehouse
 from ldiv_db.publishing.refusals import compare_columns, refuse_read_tables, refuse_read_target
+from ldiv_db.publishing.result import HAND_OUT_ONE
 from ldiv_db.publishing.series import ANOTHER_TARGET, key_of, open_series
 from ldiv_db.publishing.series_draft import ReleaseStart
 from ldiv_db.publishing.series_target import ReleaseTables, SeriesTarget, series_target_of, sql_name_of
@@ -90,7 +91,7 @@ def _start(resolved: Resolved, target: SeriesTarget, begun: float) -> ReleaseSta
     assert source.key is not None  # noqa: S101 - releases over time have one
     series = open_series(engine, target.name, algorithm, key_of(source.key))
     published = Published.in_ledger(engine).of(known_as(engine, source.name, resolved.folder))
-    beside = _published_beside(resolved, published) if series.is_new else ""
+    beside = _published_beside(resolved, published) if series.is_new else []
     watch = Watch(engine, source.name, resolved.folder, published.names, run_id=target.destination.run_id)
     if resolved.transparent and series.releases:
         what = f"is for one release, and {target.name} has one: releases that are compared tell more"
@@ -105,7 +106,8 @@ def _start(resolved: Resolved, target: SeriesTarget, begun: float) -> ReleaseSta
         forgets.require_kept()
     kept = target.destination.kept_warnings(source)
     kept = warn_of_kept(engine, source) if kept is None else kept
-    start = ReleaseStart(resolved, series, target, watch, begun, beside, forgets, kept)
+    last = [str(forgets)] if forgets else []
+    start = ReleaseStart(resolved, series, target, watch, begun, [*beside, *kept], last)
     if series.releases:
         with target.opened() as prefix:
             _require_columns(start, target.require_earlier(prefix, series.releases))
@@ -125,8 +127,8 @@ def _require_columns(start: ReleaseStart, before: ReleaseTables) -> None:
         raise refused("sensitive", what, ANOTHER_TARGET)
 
 
-def _published_beside(resolved: Resolved, published: Published) -> str:
-    """The latest release of the source by another series, or by a run, in words; empty if there is none.
+def _published_beside(resolved: Resolved, published: Published) -> list[str]:
+    """A note on the latest release of the source by another series, or by a run, if there is one.
 
     Raises PolicyError for a run that the policy does not take for independent: who has both may compare their classes.
     """
@@ -135,4 +137,6 @@ def _published_beside(resolved: Resolved, published: Published) -> str:
         what = f"run {run_id} published this source without a key, so that its release does not go together with these"
         hint = f"`ldiv runs withdraw DATABASE {run_id}`, if it was never handed out; or over_time: independent"
         raise refused("key", what, f"{hint}, and make sure that nobody has both")
-    return published.latest_release or (f"run {run_id}" if run_id else "")
+    other = published.latest_release or (f"run {run_id}" if run_id else "")
+    what = f"{other} published this source as well: this series is another draft of it"
+    return [f"{what}. {HAND_OUT_ONE}"] if other else []

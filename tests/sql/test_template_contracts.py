@@ -186,7 +186,7 @@ class Recorder:
             patch.setattr(Engine, "_execute", plan_first)
             # A scenario changes its source as it likes, and nobody has what it publishes.
             patch.setattr("ldiv_db.publishing.result.Earlier.require_safe", lambda earlier: None)
-            patch.setattr("ldiv_db.running.release._published_beside", lambda resolved, published: "")
+            patch.setattr("ldiv_db.running.release._published_beside", lambda resolved, published: [])
             scenario(self.listener)
         return [what for key, what in self.recorded.items() if key not in known], self.loops
 
