@@ -101,7 +101,7 @@ class DistinctL(CountRequirement):
     l: int
 
     def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
-        return {"l": distribution.distinct}
+        return {"l": distribution.largest_distinct}
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class PSensitiveK(CountRequirement):
     k: int
 
     def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
-        return {"p": min(self.p, distribution.distinct), "k": min(self.k, distribution.rows)}
+        return {"p": min(self.p, distribution.largest_distinct), "k": min(self.k, distribution.rows)}
 
 
 #: Entropies (natural logarithms) this close to `ln l` count as reaching it, so that l equal shares do.

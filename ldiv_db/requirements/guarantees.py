@@ -38,6 +38,11 @@ class Distribution:
         return len(self.counts)
 
     @property
+    def largest_distinct(self) -> int:
+        """The largest l of distinct l-diversity: where people have several values, l - 1 others lack any of these."""
+        return min(self.distinct, self.rows - self.counts[0] + 1) if self.counts else 0
+
+    @property
     def largest_l(self) -> int:
         """The largest l for which the table is l-eligible: `floor(n / n_1)`."""
         return self.rows // self.counts[0] if self.counts else 0

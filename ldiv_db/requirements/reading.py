@@ -7,7 +7,7 @@ members count as one. What is said here holds nothing up: it says how many rows 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ldiv_db.database.engine import Engine
@@ -62,20 +62,23 @@ def find_sets(engine: Engine, values: Relation, kind: str) -> LikelySets | None:
 
 
 def spreading(requirements: Iterable[Requirement]) -> str:
-    """Those that bound shares, in which a person or a set weighs one however many values it has; '' beside a bound.
+    """Those that leave it open how many have a value: on shares, in which a person weighs one, or on rows; '' if none.
 
     A bound is one on how many of a class have a value; what is asked at each position bounds none of all rows.
     """
-    asked = [requirement for requirement in requirements if not requirement.rows_only]
+    asked = list(requirements)
     counted = [requirement for requirement in asked if requirement.on_people == "counts" and not requirement.each]
-    bounded = any(requirement.unique_class_size() != 1 for requirement in counted)  # `frequency: 1` asks for nothing
-    return "" if bounded else ", ".join(requirement.label for requirement in asked)
+    promised = [replace(requirement, harmless=()).promise() for requirement in counted]
+    if any(promise.values > 1 or promise.share < 1 for promise in promised):  # `frequency: 1` asks for nothing
+        return ""
+    return ", ".join(one.label for one in [one for one in asked if not one.rows_only] or asked)
 
 
-def warn_of_spreading(requirements: Iterable[Requirement], whose: str, figure: str = "") -> Iterator[str]:
+def warn_of_spreading(requirements: Sequence[Requirement], whose: str, figure: str = "") -> Iterator[str]:
     """What is to be said of people, or rows of sets, whose values no requirement bounds; `figure` says how many."""
     if spread := spreading(requirements):
-        what = f"under {spread} nothing bounds how many {whose} have a value"
+        named = any("own_thresholds" in requirement.shown for requirement in requirements)
+        what = f"under {spread} nothing bounds how many {whose} have a value{' without a threshold' if named else ''}"
         may = f"all of a class may have one in common{figure}"
         yield f"{what}: {may}; `frequency`, `distinct` or `alpha_k` beside it does"
 
@@ -90,13 +93,12 @@ def warn_of_values(
     """The values of a column, (value, rows), that a reader takes for one, or for sets, a sentence each.
 
     Of classes it says how many of their rows that concerns. NULL is one of the values. Where requirements ask for
-    nothing that is all that is said; where they ask for rows alone nothing is, and of numbers nothing where one asks
-    how far they are apart. With `of_bags`, as classes have it of people and sets, whoever is counted may have several.
+    nothing that is all that is said; where they ask for rows alone no more than that nothing bounds how many have a
+    value, and of numbers nothing where one asks how far they are apart. With `of_bags`, as classes have it of people
+    and sets, whoever is counted may have several.
     """
     if not requirements:
         return [f"{attribute.name}: nothing is required of it, and a class may tell its values for certain"]
-    if all(requirement.rows_only for requirement in requirements):
-        return []
     histogram, totals = (values.histogram, values.totals) if isinstance(values, Classes) else (None, values)
     with engine.scope():
         known = {"totals": totals, "histogram": histogram, "is_time": attribute.is_time}
@@ -114,6 +116,8 @@ def _warnings(
         most = counts["most"] if in_classes else None
         figure = f" ({most['common']:,} of {most['counted']:,} have, in one class)" if most else ""
         yield from warn_of_spreading(requirements, "rows" if attribute.of_sets else "people", figure)
+    if all(requirement.rows_only for requirement in requirements):
+        return
     if not in_classes and 2 * counts["nulls"] > counts["rows"]:
         yield f"NULL, in {_part(counts['nulls'], counts['rows'])}, is judged as a value like any other"
     if in_classes and counts["lone"] and not attribute.of_sets:

@@ -168,7 +168,7 @@ def notes_on_people(
     if not found["people"]:
         return []
     several = f"{count_phrase(found['people'], 'person has', 'people have')} several rows"
-    spread = ", ".join(filter(None, dict.fromkeys(map(spreading, wanted.values()))))
+    spread = ", ".join(filter(None, dict.fromkeys(map(spreading, (wanted[axis.column.name] for axis in rows.told)))))
     if together:
         placed = "each published in its place" if aligned else "each person's in one class"
         number = "and how many everybody has" if aligned else "but not how many there are"

@@ -173,7 +173,10 @@ def bags_in_common(rows: list[tuple[Any, ...]]) -> tuple[int, int]:
     return max(found, key=lambda one: (one[0] / one[1], one[1]))
 
 
-SPREADING = [{"entropy": 2}, {"recursive": {"c": 2, "l": 2}}]
+SPREADING: list[dict[str, Any]] = [
+    {"entropy": 2}, {"recursive": {"c": 2, "l": 2}}, {"k": 2}, {"risk": 0.5}, {"p_sensitive": {"p": 1, "k": 2}},
+    {"alpha_k": {"alpha": 1, "k": 2}}, {"threshold": {"values": {"a": 0.5}}},
+]  # fmt: skip
 BOUNDING = [{"frequency": 1.25}, {"distinct": 2}]
 
 
@@ -204,3 +207,20 @@ def test_who_may_have_a_value_in_everybodys_rows_is_said(con: Any, asked: dict[s
     for notes in (told, audit.warnings):
         assert any(expected in note and note.startswith(name) for note in notes) is not bounded
     assert any("learns no more" in note for note in told) is bounded and (bounded or most == people)
+
+
+@pytest.mark.parametrize("rows", ["together", "apart", "aligned"])
+@pytest.mark.parametrize(("own", "nearest"), [("eeee", 1), ("aabb", 2)])
+def test_the_nearest_numbers_of_values_are_those_that_people_meet(con: Any, own: str, nearest: int, rows: str) -> None:
+    """Of each value l - 1 people have none: where all four have one it is 1, however many values there are."""
+    con.execute("CREATE TABLE visits (who INT, day INT, dx VARCHAR)")
+    listed = [(who, day, dx) for who in range(4) for day, dx in ((1, own[who]), (2, "abcd"[who]))]
+    con.executemany("INSERT INTO visits VALUES (?, ?, ?)", listed)
+    order = {"order": "day"} if rows == "aligned" else {}
+    policy: dict[str, Any] = {
+        "source": "visits", "target": "out", "quasi_identifiers": {"day": {"numeric": True}}, "sensitive": ["dx"],
+        "individual": {"column": "who", "rows": rows, **order}, "algorithm": "topdown",
+    }  # fmt: skip
+    for asked, told in (({"distinct": 4}, f"l: {nearest}"), ({"p_sensitive": {"p": 4, "k": 2}}, f"p: {nearest}, k: 2")):
+        with pytest.raises(ldiv_db.InfeasibleError, match=f"the nearest it meets is {told}\n"):
+            ldiv_db.run(con, policy | {"require": [asked]})
