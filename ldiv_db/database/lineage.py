@@ -229,6 +229,8 @@ def _names(engine: Engine, pattern: str, path: Path) -> bool:
 
 def foreign_keys(engine: Engine, table: Relation) -> dict[str, tuple[Relation, str]]:
     """The tables whose rows a column of the table names, each with its key, as declared: all columns in lower case."""
+    if postgres.is_in_postgres(engine, table):
+        return {column: (Relation(tuple(place)), key) for column, *place, key in postgres.foreign_keys(engine, table)}
     rows = engine.execute(
         "SELECT lower(constraint_column_names[1]), database_name, schema_name, referenced_table,"
         " lower(referenced_column_names[1]) FROM duckdb_constraints()"

@@ -66,6 +66,15 @@ _VIEWS = (
     "SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('v', 'm')"
     " AND lower(n.nspname) = lower({schema}) AND lower(c.relname) = lower({name})"
 )
+#: The columns of a table that are foreign keys by themselves, each with the schema, table and key that it names.
+_FOREIGN_KEYS = """
+SELECT lower(a.attname) AS own, n.nspname AS place, f.relname AS named, lower(k.attname) AS key FROM pg_constraint o
+JOIN pg_class c ON c.oid = o.conrelid JOIN pg_namespace m ON m.oid = c.relnamespace
+JOIN pg_class f ON f.oid = o.confrelid JOIN pg_namespace n ON n.oid = f.relnamespace
+JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = o.conkey[1]
+JOIN pg_attribute k ON k.attrelid = f.oid AND k.attnum = o.confkey[1]
+WHERE o.contype = 'f' AND cardinality(o.conkey) = 1 AND lower(m.nspname) = lower({schema})
+AND lower(c.relname) = lower({name}) ORDER BY o.oid DESC"""
 #: Of rights that are asked for those that the user lacks; where a table or schema is not there, leave to make it.
 _LACKING = (
     "SELECT w.place, c.oid IS NOT NULL AS is_there, s.oid IS NOT NULL AS has_schema"
@@ -186,6 +195,13 @@ def type_of(kind: str) -> str | None:
 def own_types(engine: Engine, relation: Relation) -> dict[str, str]:
     """The types of PostgreSQL's that values of a table or view are published in, by column in lower case."""
     return {name.lower(): kind for name, kind in _columns(engine, relation, _PLAIN)}
+
+
+def foreign_keys(engine: Engine, relation: Relation) -> list[tuple[str, str, str, str, str]]:
+    """The columns of a table that name rows of others, as declared: column, database, schema, table and its key."""
+    database, schema, name = located(engine, relation)
+    found = ask_postgres(engine, database, _FOREIGN_KEYS.format(schema=literal(schema), name=literal(name)))
+    return [(str(own), database, str(place), str(named), str(key)) for own, place, named, key in found]
 
 
 def relations_read(engine: Engine, relation: Relation) -> set[tuple[str, str, str]]:

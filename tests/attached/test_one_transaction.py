@@ -269,6 +269,17 @@ def by_either_way(postgres: Any, by: str) -> Iterator[Any]:
             yield connection
 
 
+def test_one_policy_is_one_by_either_way_and_has_the_same_rows(postgres: Any) -> None:
+    policy = policy_document(**{**BY_AGE, "require": [{"frequency": 3}], "algorithm": None, "seed": None})
+    rows, told = [], []
+    for by in ("attached", "counted", "attached"):
+        with by_either_way(postgres, by) as database:
+            told.append(ldiv_db.run(database, policy))
+        rows.append(sorted(postgres.sql("SELECT * FROM released")))
+    assert rows[0] == rows[1] == rows[2] and len(rows[0]) == 24
+    assert not any("another policy" in note for result in told for note in result.notes)
+
+
 def test_a_publication_without_an_identity_of_rows_is_named(postgres: Any) -> None:
     postgres.run()
     postgres.sql("CREATE PUBLICATION sends FOR TABLE released")

@@ -86,3 +86,13 @@ def test_what_a_table_made_anew_loses_is_said_by_plan_and_run(postgres: Any) -> 
         said = [note for note in postgres.json(command, postgres.policy)["notes"] if "not kept" in note]
         assert said == ["the comments of open_stays are not kept, as its columns are others now"], command
     assert postgres.sql("SELECT obj_description('open_labs'::regclass)") == [("for research",)]
+
+
+def test_declared_keys_of_the_server_link_tables(postgres: Any) -> None:
+    """That `code` names rows of clients is told by the declared key alone."""
+    postgres.sql("CREATE SCHEMA care; CREATE TABLE care.clients (nr integer PRIMARY KEY, age integer)")
+    postgres.sql("CREATE TABLE care.notes (code integer REFERENCES care.clients, said varchar(9))")
+    postgres.sql("INSERT INTO care.clients SELECT g, 20 + g * 7 % 40 FROM generate_series(1, 60) g")
+    postgres.sql("INSERT INTO care.notes SELECT g * 7 % 20 + 1, 'n' || g % 5 FROM generate_series(1, 80) g")
+    said = postgres.call("profile", postgres.address, "care.clients", "care.notes").output
+    assert "# notes.code → clients.nr (declared as a foreign key)" in said, said
