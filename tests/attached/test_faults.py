@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from times import TIMES
 import ldiv_db
 from ldiv_db.database.context import Listener
 from ldiv_db.database.errors import DatabaseError, LdivError
+from ldiv_db.running.estimate import Estimate
 
 REPLACED = {"table": "released", "if_exists": "replace"}
 
@@ -251,3 +253,20 @@ def test_a_full_disk_of_the_server_s(small_disk: Path, postgres: Any) -> None:
     assert postgres.sql("SELECT to_regclass('released'), to_regclass('ldiv.run')") == [(None, None)]
     servers.started("postgres").execute(f"DROP DATABASE {name} WITH (FORCE)")
     servers.started("postgres").execute(f"DROP TABLESPACE {name}")
+
+
+@pytest.mark.parametrize("place", ["released.csv", "released.parquet"])
+def test_a_full_disk_of_this_machine_s(
+    small_disk: Path, postgres: Any, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It fills up after the run has seen that there is room; the server of the source has nothing to do with it."""
+    monkeypatch.setattr(Estimate, "require_room", lambda _: None)
+    with (small_disk / "fill").open("wb") as fill, suppress(OSError):
+        while True:
+            fill.write(bytes(1 << 16))
+            fill.flush()
+    postgres.write_policy(target={"file": str(small_disk / place)})
+    called = postgres.call("run", postgres.address, postgres.policy)
+    assert called.exit_code == 3 and "server" not in called.output, called.output
+    assert "No space left on device" in called.output or "no room on the local disk" in called.output
+    assert [path.name for path in small_disk.iterdir()] == ["fill"]
