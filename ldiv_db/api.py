@@ -18,9 +18,9 @@ from ldiv_db.attacking.question import Replay
 from ldiv_db.auditing.audit import Audit, Audits, Watch
 from ldiv_db.auditing.check import AuditRequest
 from ldiv_db.auditing.check import check as check_table
-from ldiv_db.auditing.check_tables import check_tables
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Suppressed
+from ldiv_db.auditing.tables import check_tables
 from ldiv_db.database.attach import named_databases, takes_database
 from ldiv_db.database.catalog import columns_of, named_table
 from ldiv_db.database.connections import open_database

@@ -34,12 +34,14 @@ from ldiv_db.auditing.check import request_problems
 from ldiv_db.auditing.kept import warn_of_release
 from ldiv_db.auditing.people_names import people_warning
 from ldiv_db.auditing.subject import Counted, Subject, counted
+from ldiv_db.auditing.tables import JoinedTables, PublishedTables
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Listener
 from ldiv_db.database.csv_files import as_spelt
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one
 from ldiv_db.database.errors import Problem, refuse
+from ldiv_db.database.names import Relation
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.display import Shown
 from ldiv_db.policy.sensitive import read_attributes, resolve_all
@@ -52,6 +54,8 @@ ATTACKERS: tuple[type[Attacker], ...] = (
     *(Linking, Counting, Composition, DeFinetti, SeveralRows),
     *(Prosecutor, Journalist, PopulationUniqueness, Downcoding, Refinement, Form, PeopleTrial, Replayer),
 )
+#: Whoever knows the quasi-identifiers of all of several tables.
+ALL = "all tables"
 #: The attacks by which somebody is recognised, whom requirements count.
 RISKS = ("prosecutor", "journalist", "marketer", "population uniqueness")
 #: What is said where rows stand for people in these.
@@ -194,6 +198,48 @@ def _told(attacker: Attacker, attacks: Iterable[Attack]) -> Iterator[Attack]:
             yield attack.counting_rows()
         else:
             yield attack
+
+
+def attack_published(found: PublishedTables, known: Knowledge) -> Attacks:
+    """The attacks on several tables by who knows people's quasi-identifiers in one of them, and last in all.
+
+    Numbers in place of keys link the rows of a person. So whoever finds those who look alike in one table reads what
+    all tables say of them, and the classes of the attack are of people. A person has a value who has it in any row.
+    Attacks that are made of one value a row are not tried, nor those by the form of a table, whose rows stand by their
+    numbers. Raises PolicyError for wrong numbers; AuditError for rows that belong to nobody.
+    """
+    refuse(known.problems())
+    knowing = {table.name: [table.name] for table in found.tables if table.labels}
+    knowing[ALL] = [table.name for table in found.tables]
+    attacks, classes = list[Attack](), 0
+    tell = (known.asked.listener or Listener()).on_stage
+    with found.joined() as joined:
+        for who, tables in knowing.items():
+            tell(f"trying attacks by who knows {who}")
+            people = joined.people(tables)
+            for name in found.wanted:
+                made, classes = _attacks_by(found, joined, people, name, known)
+                attacks += [replace(attack, knows=who) for attack in made]
+        rows = joined.count
+    told = [f"{name}: attacks count the values of all rows of a person; {OF_SETS}" for name in found.attributes]
+    return Attacks(rows, classes, tuple(attacks), (*told, *found.warnings()))
+
+
+def _attacks_by(
+    found: PublishedTables, joined: JoinedTables, people: Relation, name: str, known: Knowledge
+) -> tuple[list[Attack], int]:
+    """The attacks on a sensitive column by who knows what is shown of people, and how many classes that tells apart."""
+    engine = found.engine
+    with engine.scope(), ExitStack() as stack:
+        subject = joined.seen(people, name)
+        counts = stack.enter_context(counted(engine, subject, name))
+        columns = Columns(subject.labels, subject.ids, {name: found.policy.sensitive[name]} if name else {})
+        one = {name: found.attributes.get(name, ROWS_ALONE)}
+        table = AttackedTable(engine, stack, columns, known, {name: counts}, {name: found.wanted[name]}, one)
+        made = [attack for attack in attacks_on(table) if bool(attack.sensitive) is bool(name)]
+        classes = engine.count(table.classes)
+        engine.drop(*table.made)
+        return made, classes
 
 
 def _refuse(engine: Engine, columns: Columns, require: Sequence[RequirementSpec], known: Knowledge) -> None:

@@ -7,22 +7,35 @@ place the rows of all stand.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from ldiv_db.auditing.audit import Audit, Watch, audit_table
+from ldiv_db.auditing.check import AuditRequest, check_request
+from ldiv_db.auditing.kept import warn_of_release
 from ldiv_db.auditing.subject import Subject
+from ldiv_db.database.catalog import columns_of, missing_columns
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.equality import Reading
-from ldiv_db.database.errors import AuditError
+from ldiv_db.database.equality import Reading, read_as_one
+from ldiv_db.database.errors import AuditError, refuse
 from ldiv_db.database.names import Identifier, NamedAfter, Relation, Value
 from ldiv_db.database.queries import Where
+from ldiv_db.database.sources import resolve_source
 from ldiv_db.database.table_queries import ColumnName
+from ldiv_db.policy.document import Policy
+from ldiv_db.policy.parts import Problems
+from ldiv_db.policy.reading import GivenRequirement, read_requirements, said_of_one_table
 from ldiv_db.policy.release_columns import ReleaseColumns
+from ldiv_db.policy.rules import problems_of
+from ldiv_db.policy.schema import members_of
+from ldiv_db.policy.sensitive import absent_values
 from ldiv_db.policy.tables import PolicyTable, named_in, numbers_as
 from ldiv_db.recoding.encoded import Renamed
-from ldiv_db.requirements import ROWS_ALONE, Requirement, RequirementSpec
+from ldiv_db.recoding.links import in_order
+from ldiv_db.requirements import ROWS_ALONE, Attribute, Requirement, RequirementSpec
 
 
 @dataclass(frozen=True)
@@ -76,6 +89,16 @@ class PublishedTable:
         """Its name, as a statement takes it."""
         return Value(self.name)
 
+    @property
+    def columns(self) -> list[tuple[str, str]]:
+        """Its columns, each with the key that names it."""
+        links = {"parent" if self.above else "person": self.owner, "key": self.key, "order": self.position}
+        named = [("quasi_identifiers", self.labels), ("sensitive", self.sensitive.values())]
+        return [
+            *((key, column.name) for key, column in links.items() if column),
+            *((key, column.name) for key, columns in named for column in columns),
+        ]
+
 
 def required_of_people(
     specs: Sequence[RequirementSpec], wanted: Mapping[str, list[Requirement]]
@@ -96,6 +119,87 @@ def required_of_people(
     return {**found, ROWS_ALONE.name: of_people}
 
 
+@dataclass(frozen=True)
+class PublishedTables:
+    """The published tables of a policy that belong to people, each after that which its rows belong to.
+
+    `attributes` are their sensitive columns, by table and column, and `wanted` what is required of each, and of all
+    people under an empty name.
+    """
+
+    engine: Engine
+    policy: Policy
+    tables: Sequence[PublishedTable]
+    attributes: Mapping[str, Attribute]
+    wanted: Mapping[str, Sequence[Requirement]]
+
+    @classmethod
+    def open(
+        cls,
+        engine: Engine,
+        policy: Policy,
+        folder: Path,
+        require: GivenRequirement | Iterable[GivenRequirement] | None = None,
+    ) -> PublishedTables:
+        """The tables that a policy of several has published, held to its requirements, or to those that are given.
+
+        Raises PolicyError for tables or columns that are not there, and for requirements that lack what they need.
+        """
+        if require:
+            policy = policy.model_copy(update={"require": read_requirements(require)})
+            refuse(problems_of(policy))
+        problems, tables = Problems(), list[PublishedTable]()
+        attributes, wanted = dict[str, Attribute](), dict[str, list[Requirement]]()
+        for number, (name, given) in enumerate(members_of(policy).items(), 1):
+            with problems.collected(f"tables.{name}"):
+                rows = resolve_source(engine, str(policy.tables[name].target), folder, "target")
+                columns = columns_of(engine, rows)
+                member = given.settled_by(column.name for column in columns)
+                request = replace(check_request(member), folder=folder)
+                table = PublishedTable.of(name, number, policy.tables, member.released, rows)
+                refuse(missing_columns(engine, rows, table.columns, "published table"))
+                found, required = request.requirements(engine, columns)
+                with read_as_one(engine, rows, request.same) as read:
+                    absent_values(engine, required, {column: (read, column) for column in found})
+                tables.append(table)
+                attributes |= {named_in(name, c): replace(found[c], name=named_in(name, c)) for c in member.sensitive}
+                wanted |= {named_in(name, c): required[c] for c in member.sensitive}
+        problems.refuse()
+        return cls(engine, policy, in_order(tables), attributes, required_of_people(policy.require, wanted))
+
+    def audits(self, twice: bool | None = None, watch: Watch | None = None) -> list[Audit]:
+        """The audits of all tables together, with what is to be said of the columns that are kept."""
+        first, *others = audit_tables(self.engine, self.tables, self.wanted, twice, watch)
+        return [replace(first, warnings=(*first.warnings, *self.warnings())), *others]
+
+    def warnings(self) -> Iterator[str]:
+        """The warnings of the columns that are kept, each with its table."""
+        for table in self.tables:
+            person = None if table.above else table.owner.name
+            subject = Subject(table.rows, [label.name for label in table.labels], person=person)
+            sensitive, kept = [column.name for column in table.sensitive.values()], self.policy.tables[table.name].keep
+            told = warn_of_release(self.engine, subject, sensitive, kept)
+            yield from (f"{table.name}: {warning}" for warning in told)
+
+    @contextmanager
+    def joined(self) -> Iterator[JoinedTables]:
+        """The tables joined; all that is made of them is dropped at the end."""
+        with self.engine.scope():
+            yield JoinedTables.of(self.engine, self.tables)
+
+
+def check_tables(engine: Engine, policy: Policy, asked: AuditRequest, watch: Watch | None = None) -> list[Audit]:
+    """The audits of all published tables together, one a sensitive column of any, and one of people alone.
+
+    They are read twice where that takes little time, or it is asked for. Raises PolicyError for what is asked of one
+    table, and for what is not there; AuditError for rows that belong to nobody.
+    """
+    refuse(said_of_one_table(asked))
+    beside = policy.path.parent if policy.path else Path()
+    folder = beside if asked.folder is None else Path(asked.folder)
+    return PublishedTables.open(engine, policy, folder, asked.require).audits(asked.twice or None, watch)
+
+
 def audit_tables(
     engine: Engine,
     tables: Sequence[PublishedTable],
@@ -109,13 +213,13 @@ def audit_tables(
     """
     audits, rows = [], {table.name: engine.count(table.rows) for table in tables}
     with engine.scope():
-        joined = joined_rows(engine, tables)
-        people = shown_people(engine, joined.values())
-        second = _SecondReading.of(engine, tables, sum(map(engine.count, joined.values())))
+        joined = JoinedTables.of(engine, tables)
+        people = joined.people()
+        second = _SecondReading.of(engine, tables, joined.count)
         for name, requirements in wanted.items():
             own = _with_column(tables, name)
             with engine.scope():
-                first = seen_people(engine, tables, joined, people, name)
+                first = joined.seen(people, name)
                 if own is not None and not engine.count(first.table):
                     continue  # nobody has a row of that table
                 # People of a class have as many rows everywhere: what is asked of all holds for those with values.
@@ -126,28 +230,58 @@ def audit_tables(
     return audits
 
 
-def joined_rows(engine: Engine, tables: Sequence[PublishedTable]) -> dict[str, Relation]:
-    """The rows of each table with whose they are and their places; raises AuditError if one belongs to nobody."""
-    found: dict[str, Relation] = {}
-    for table in tables:
-        columns = [Renamed(column, Identifier(f"v{i}")) for i, column in enumerate(table.sensitive.values())]
-        found[table.name] = engine.materialise(
-            "joined",
-            "auditing/tables/join_rows",
-            published=table.rows,
-            above=found.get(table.above),
-            number=str(table.number),
-            owner=table.owner,
-            key=table.key,
-            position=table.position,
-            labels=table.labels,
-            sensitive=columns,
-        )
-        if left := engine.count(table.rows) - engine.count(found[table.name]):
-            raise AuditError(f"{left:,} rows of {table.name} belong to nobody, or to several")
-        if table.above and (again := _repeated(engine, found[table.above])):  # which may stand for rows of nobody
-            raise AuditError(f"{again:,} keys of {table.above} repeat, so that rows of {table.name} belong to several")
-    return found
+@dataclass(frozen=True)
+class JoinedTables:
+    """Published tables, and the `rows` of each with whose they are and their places."""
+
+    engine: Engine
+    tables: Sequence[PublishedTable]
+    rows: Mapping[str, Relation]
+
+    @classmethod
+    def of(cls, engine: Engine, tables: Sequence[PublishedTable]) -> JoinedTables:
+        """The tables joined; raises AuditError if a row belongs to nobody."""
+        found: dict[str, Relation] = {}
+        for table in tables:
+            columns = [Renamed(column, Identifier(f"v{i}")) for i, column in enumerate(table.sensitive.values())]
+            found[table.name] = engine.materialise(
+                "joined",
+                "auditing/tables/join_rows",
+                published=table.rows,
+                above=found.get(table.above),
+                number=str(table.number),
+                owner=table.owner,
+                key=table.key,
+                position=table.position,
+                labels=table.labels,
+                sensitive=columns,
+            )
+            if left := engine.count(table.rows) - engine.count(found[table.name]):
+                raise AuditError(f"{left:,} rows of {table.name} belong to nobody, or to several")
+            if table.above and (again := _repeated(engine, found[table.above])):  # which may stand for rows of nobody
+                what = f"{again:,} keys of {table.above} repeat, so that rows of {table.name} belong to several"
+                raise AuditError(what)
+        return cls(engine, tables, found)
+
+    @property
+    def count(self) -> int:
+        """How many rows all tables have."""
+        return sum(map(self.engine.count, self.rows.values()))
+
+    def people(self, known: Iterable[str] | None = None) -> Relation:
+        """(person, labels): who has rows in tables of these names, by default in any, and what those show of them."""
+        read = list(self.rows.values()) if known is None else [self.rows[name] for name in known]
+        return self.engine.materialise("people", "auditing/tables/show_people", known=read)
+
+    def seen(self, people: Relation, name: str) -> Subject:
+        """The people who are shown, each with their values of a sensitive column, or by themselves."""
+        own = _with_column(self.tables, name)
+        if own is None:
+            return Subject(people, ["labels"], person="person")
+        told: list[ColumnName] = ["person", "place", (f"v{list(own.sensitive).index(name)}", name)]
+        rows = self.rows[own.name]
+        seen = self.engine.join("seen", rows, people, "person", left_columns=told, right_columns=["labels"])
+        return Subject(seen, ["labels"], person="person", same=own.same)
 
 
 def _repeated(engine: Engine, joined: Relation) -> int:
@@ -159,23 +293,6 @@ def _repeated(engine: Engine, joined: Relation) -> int:
 def _with_column(tables: Sequence[PublishedTable], name: str) -> PublishedTable | None:
     """The table that has a sensitive column; None for people alone."""
     return next((table for table in tables if name in table.sensitive), None)
-
-
-def shown_people(engine: Engine, known: Iterable[Relation]) -> Relation:
-    """(person, labels): who has rows in some joined tables, and what all of these show of them."""
-    return engine.materialise("people", "auditing/tables/show_people", known=list(known))
-
-
-def seen_people(
-    engine: Engine, tables: Sequence[PublishedTable], joined: Mapping[str, Relation], people: Relation, name: str
-) -> Subject:
-    """The people who are shown, each with their values of a sensitive column, or by themselves."""
-    own = _with_column(tables, name)
-    if own is None:
-        return Subject(people, ["labels"], person="person")
-    told: list[ColumnName] = ["person", "place", (f"v{list(own.sensitive).index(name)}", name)]
-    seen = engine.join("seen", joined[own.name], people, "person", left_columns=told, right_columns=["labels"])
-    return Subject(seen, ["labels"], person="person", same=own.same)
 
 
 _PATHS = "auditing/tables/list_paths"

@@ -21,7 +21,7 @@ from ldiv_db.display import Shown
 from ldiv_db.measuring.measure import Measurement, MeasureRequest, measure_table
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems
-from ldiv_db.policy.reading import refuse_of_one_table
+from ldiv_db.policy.reading import said_of_one_table
 from ldiv_db.policy.release_columns import columns_as
 from ldiv_db.policy.resolve import describe
 from ldiv_db.policy.schema import members_of, open_each
@@ -30,8 +30,6 @@ from ldiv_db.recoding.loss import CountErrors, TableLoss, loss_of_tables, nothin
 from ldiv_db.requirements import RequirementSpec
 
 Rows = Mapping[str, Relation | FileRelation]
-#: What a request says of one table.
-_OF_ONE = ("published", "source", "qi", "sensitive", "class_column", "class_label")
 
 
 @dataclass(frozen=True)
@@ -80,8 +78,7 @@ class TablesMeasurement(Shown):
 
 def measure_tables(engine: Engine, policy: Policy, wanted: MeasureRequest, spreads: bool = False) -> TablesMeasurement:
     """What all tables of a policy lost; raises PolicyError as `measure_table`, with the table that it is about."""
-    refuse_of_one_table(wanted, *_OF_ONE)
-    refuse(number_problems(wanted))
+    refuse([*said_of_one_table(wanted), *number_problems(wanted)])
     folder, members, problems = Path(wanted.folder), members_of(policy), Problems()
     with problems.collected():
         sources = open_each(engine, policy, folder, "source", members)

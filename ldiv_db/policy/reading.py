@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
+from dataclasses import fields
 from inspect import BoundArguments, Signature
 from pathlib import Path
 from typing import Any
@@ -72,16 +73,30 @@ def of_one_table(policy: Policy, why: str = "several tables are one release, and
     return policy
 
 
-def refuse_of_one_table(request: Any, *names: str) -> None:
-    """Raise PolicyError for what a request about several tables says of one, by the names of its fields."""
-    given = {name: getattr(request, name) for name in names}
-    what = "is said of one table, and the policy names several"
-    unsaid = (None, False, "")
-    refuse(
-        Problem(name, what, "leave it out")
-        for name, value in given.items()
-        if not (any(value is one for one in unsaid) or (isinstance(value, Sequence | Mapping) and not value))
-    )
+#: The fields of requests that are said of one table, or of people as they are known in one: why, and the way out.
+_OF_ONE_TABLE = {
+    **dict.fromkeys(
+        (
+            *("table", "published", "source", "qi", "sensitive", "class_column", "class_label", "suppressed"),
+            *("individual", "position", "sensitive_table", "group", "count", "known", "population", "population_size"),
+            *("counting", "also", "also_policies", "definetti", "downcoding", "targets", "control", "link_columns"),
+            "replay",
+        ),
+        ("is said of one table", "leave it out"),
+    ),
+    "vary": ("leaves out columns of one table", "vary l, k or algorithm"),
+    "by": ("counts are of one table", "`ldiv measure` has joins"),
+}
+
+
+def said_of_one_table(request: Any, but: Sequence[str] = ()) -> Iterator[Problem]:
+    """The problems of what a request about several tables says of one, `but` in these fields."""
+    for one in fields(request):
+        value = getattr(request, one.name)
+        unsaid = value is one.default or (isinstance(value, Sequence | Mapping) and (not value or value == one.default))
+        if one.name in _OF_ONE_TABLE and one.name not in but and not unsaid:
+            why, way_out = _OF_ONE_TABLE[one.name]
+            yield Problem(one.name, f"{why}, and the policy names several", way_out)
 
 
 def load_file(path: str | Path) -> Policy:

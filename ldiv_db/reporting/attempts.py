@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.attacking.attacks import ATTACKER_OF, ATTACKERS, Attacks, attack_table
+from ldiv_db.attacking.attacks import ATTACKER_OF, ATTACKERS, Attacks, attack_published, attack_table
 from ldiv_db.attacking.base import NOTHING, Attacker
 from ldiv_db.attacking.columns import Columns, columns_asked, columns_by_policy
 from ldiv_db.attacking.gains import Attack
@@ -24,7 +24,8 @@ from ldiv_db.auditing.check import CheckRequest
 from ldiv_db.database.errors import InfeasibleError, PolicyError
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.policy.reading import Policy
-from ldiv_db.reporting.release_facts import ReportSubject, Table, earlier_tables, in_words
+from ldiv_db.reporting.release_facts import Table, in_words
+from ldiv_db.reporting.subject import Reported, ReportSubject, TablesSubject
 from ldiv_db.running.attack import replay
 from ldiv_db.running.replay_methods import ReplaySubject
 
@@ -42,6 +43,7 @@ _OF_PEOPLE = "the requirements promise for people, and attacks count rows"
 #: Of more quasi-identifiers some attacks take minutes, even on a hundred rows.
 MOST_COLUMNS = 20
 _NO_POLICY = "needs a policy, which says what labels stand for"
+_ON_ONE = "is made on one table alone"
 
 
 @dataclass(frozen=True)
@@ -56,11 +58,17 @@ class Attempts:
     no_bound: str = _NOT_PROMISED
 
 
-def attempts_on(subject: ReportSubject) -> Attempts:
+def attempts_on(subject: Reported) -> Attempts:
     """All attacks that can be tried; of a public report those alone that need nothing but the release.
 
-    Risks of recognition are those of people, where requirements count these; who knows people looks for rows.
+    Risks of recognition are those of people, where requirements count these; who knows people looks for rows. Of
+    several tables attackers know one, or all; other attacks need one value a row of one table.
     """
+    if isinstance(subject, TablesSubject):
+        found = attack_published(subject.released, Knowledge(threshold=subject.asked.high))
+        made = {attack.name for attack in found.attacks}
+        return Attempts(found, {name: _ON_ONE for kind in REPORTED for name in kind.names if name not in made})
+    assert isinstance(subject, ReportSubject)  # noqa: S101 - a release has one table or several
     engine, table, question, asked = subject.engine, subject.table, subject.question, subject.asked
     require = list(question.require)
     if asked.policy is None or asked.public:
@@ -131,7 +139,7 @@ def _composition(
     engine, asked = subject.engine, subject.asked
     if policy.key is not None:
         return "the inference check of the series holds each release against those before it"
-    names = earlier_tables(subject)
+    names = subject.earlier_tables()
     if not names:
         return "the ledger knows of no earlier release of this source that is still there"
     if known is None:

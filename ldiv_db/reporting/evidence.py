@@ -10,26 +10,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
-from ldiv_db.attacking.attacks import Attacks
+from ldiv_db.attacking.attacks import ALL, Attacks
 from ldiv_db.attacking.base import ABOVE, WITHIN, held_against
-from ldiv_db.auditing.audit import Audit
-from ldiv_db.auditing.check import check
 from ldiv_db.publishing.fingerprints import versions
-from ldiv_db.reporting.attempts import Attempts, attempts_on, verdicts
-from ldiv_db.reporting.release_facts import (
-    Reported,
-    ReportSubject,
-    TablesSubject,
-    audit_document,
-    audit_sql,
-    classes_of,
-    content_of,
-    earlier_releases,
-)
+from ldiv_db.reporting.attempts import attempts_on, verdicts
+from ldiv_db.reporting.release_facts import audit_document
 from ldiv_db.reporting.request import identifiers_of, policy_hash, policy_text, written_policy
 from ldiv_db.reporting.risks import (
     attack_documents,
@@ -41,73 +29,30 @@ from ldiv_db.reporting.risks import (
     source_document,
     three_risks,
 )
+from ldiv_db.reporting.subject import Reported
 from ldiv_db.reporting.table_text import words_in
-from ldiv_db.reporting.tables import SeveralTables
 
 #: The form of documents; a document of another form is not verified.
 FORM = "ldiv report 2"
 Document = dict[str, Any]
 
 
-def document_of(subject: ReportSubject | TablesSubject) -> Document:
+def document_of(subject: Reported) -> Document:
     """The evidence as JSON has it, where exact decimals are numbers."""
     plain: Document = json.loads(json.dumps(_evidence(subject), default=float))
     return plain
 
 
-class OneTable:
-    """The parts of a report that are of a release of one table."""
-
-    def __init__(self, subject: ReportSubject) -> None:
-        self.subject = subject
-
-    def audits(self) -> list[Audit]:
-        return check(self.subject.engine, self.subject.table, self.subject.question)
-
-    def attempts(self) -> Attempts:
-        return attempts_on(self.subject)
-
-    def of_all(self, found: Attacks) -> Attacks:
-        return found
-
-    def classes(self) -> Document:
-        question = self.subject.question
-        audited = replace(question.subject(self.subject.table), by_rows=False)
-        return classes_of(self.subject.engine, question.sensitive or [""], lambda _: nullcontext(audited))
-
-    def content(self) -> Document:
-        return content_of(self.subject.engine, self.subject.table)
-
-    def audit_sql(self) -> Document:
-        return audit_sql(self.subject)
-
-    def not_tried(self) -> Iterator[str]:
-        return not_tried(self.subject)
-
-    def links(self) -> list[str]:
-        return []
-
-    def source(self) -> Document | None:
-        return source_document(self.subject)
-
-
-def parts_of(subject: ReportSubject | TablesSubject) -> OneTable | SeveralTables:
-    """What a report says of a release of one table, or of several."""
-    if isinstance(subject, ReportSubject):
-        return OneTable(subject)
-    assert subject.asked.policy is not None  # noqa: S101 - it names the tables
-    return SeveralTables(subject, subject.asked.policy)
-
-
-def _evidence(subject: ReportSubject | TablesSubject) -> Document:
+def _evidence(subject: Reported) -> Document:
     """All sections; numbers that only the release is needed for, then those for internal eyes."""
-    question, asked, parts = subject.question, subject.asked, parts_of(subject)
+    question, asked = subject.question, subject.asked
     tell = subject.listener.on_stage
     tell("auditing the release")
-    audits = audit_document(parts.audits())
+    audits = audit_document(subject.audits())
     tell("trying attacks")
-    tried = parts.attempts()
-    found, of_all = tried.found, parts.of_all(tried.found)
+    tried = attempts_on(subject)
+    found = tried.found  # the statement, and the risks of recognition, are of who knows all tables
+    of_all = replace(found, attacks=tuple(attack for attack in found.attacks if attack.knows in ("", ALL)))
     tell("counting and hashing the release")
     threshold = float(asked.high)
     document: Document = {
@@ -116,25 +61,25 @@ def _evidence(subject: ReportSubject | TablesSubject) -> Document:
         "policy": None if asked.policy is None else written_policy(asked.policy, asked.public),
         "context": (asked.context.public() if asked.public else asked.context).model_dump(),
         "statement": _statement(subject, audits["holds"], found, of_all, threshold),
-        "data": _data(subject, parts.links()),
+        "data": _data(subject),
         "algorithm": _algorithm(subject, audits["holds"]),
         "audit": audits,
-        "classes": parts.classes(),
+        "classes": subject.classes(),
         "identifiability": {"threshold": threshold, "risks": identifiability(of_all, threshold)},
         "risks": three_risks(found, threshold),
         "attacks": {"holds": found.holds, "rows": found.rows, "attacks": attack_documents(found)},
         "residual": residual_risks(question, asked.described),
-        "not_tried": [*found.lost, *parts.not_tried()],
+        "not_tried": [*found.lost, *not_tried(subject)],
         "source": None,
         "earlier": None,
-        "annex": _annex(subject, parts),
+        "annex": _annex(subject),
     }
     if asked.public:
         return document
     document |= {
-        "source": parts.source(),
+        "source": source_document(subject),
         "why_no_source": subject.why_not,
-        "earlier": earlier_releases(subject),
+        "earlier": subject.earlier_releases(),
         "verdicts": verdicts(tried, threshold),
         "blanks": asked.context.blanks(asked.reasoned),
     }
@@ -158,11 +103,8 @@ def _statement(subject: Reported, holds: bool | None, found: Attacks, of_all: At
     }
 
 
-def _data(subject: Reported, links: Sequence[str]) -> Document:
-    """The columns by their roles; of direct identifiers a public report says nothing.
-
-    In place of `links` numbers of the release join several tables.
-    """
+def _data(subject: Reported) -> Document:
+    """The columns by their roles; of direct identifiers a public report says nothing."""
     question, policy = subject.question, subject.asked.described
     columns = policy.quasi_identifiers if policy else {}
     ways = {name: _recoding_kind(qi.numeric, qi.is_open) for name, qi in columns.items()}
@@ -175,7 +117,7 @@ def _data(subject: Reported, links: Sequence[str]) -> Document:
         "class_column": question.class_column,
         "pseudonym": policy.output.person if policy else None,
         **people_counted(policy),
-        **({"links": links} if links else {}),
+        **({"links": subject.links} if subject.links else {}),
     }
 
 
@@ -191,15 +133,15 @@ def _algorithm(subject: Reported, holds: bool | None) -> Document:
     return {"name": subject.algorithm, "options": options, "transparent": transparent, "protection": protection}
 
 
-def _annex(subject: Reported, parts: OneTable | SeveralTables) -> Document:
+def _annex(subject: Reported) -> Document:
     policy = subject.asked.policy
     document = None if policy is None else written_policy(policy, subject.asked.public)
     return {
-        "release": parts.content(),
+        "release": subject.content(subject.targets),
         "policy_sha256": None if document is None else policy_hash(document),
         "policy_text": None if document is None else policy_text(document),
         "versions": versions(),
-        "audit": parts.audit_sql(),
+        "audit": subject.audit_sql(),
     }
 
 

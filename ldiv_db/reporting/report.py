@@ -20,8 +20,8 @@ from ldiv_db.display import Part, Printed, table_of
 from ldiv_db.policy.reading import counted_there
 from ldiv_db.reporting.evidence import Document, document_of
 from ldiv_db.reporting.page import page_of, write_pdf
-from ldiv_db.reporting.release_facts import opened
 from ldiv_db.reporting.request import ReportRequest
+from ldiv_db.reporting.subject import opened
 from ldiv_db.reporting.table_text import notes_text
 from ldiv_db.reporting.verification import Verification
 

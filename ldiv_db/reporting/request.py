@@ -22,7 +22,7 @@ from ldiv_db.database.errors import Problem, nearest, refuse, refused
 from ldiv_db.database.requests import asked
 from ldiv_db.policy.context import GivenContext, ReleaseContext, ReleaseModel, read_context
 from ldiv_db.policy.parts import LARGEST_SEED
-from ldiv_db.policy.reading import Policy, names_of, parse_policy, refuse_of_one_table
+from ldiv_db.policy.reading import Policy, names_of, parse_policy, said_of_one_table
 from ldiv_db.policy.schema import as_one
 from ldiv_db.policy.sources import Frame, PolicySource, SourceQuery
 from ldiv_db.requirements.parameters import LARGEST
@@ -38,8 +38,6 @@ _PEOPLE, _WORK = ("source", "known", "population", "control"), ("queries", "trie
 #: Parts of a question that a public report leaves out, and all that others quote.
 OF_THE_SOURCE = (*_PEOPLE, *_WORK)
 QUOTED = ("qi", "sensitive", "require", "class_column", "individual", *_PEOPLE, "threshold", *_WORK)
-#: What a policy of several tables says itself, or what is known of people in one table.
-_OF_ONE = ("individual", *_PEOPLE)
 
 
 @dataclass(frozen=True)
@@ -155,7 +153,7 @@ class ReportQuestion(ReportRequest):
         """Raise PolicyError with everything that is wrong with the question."""
         refuse(list(self._problems()))
         if self.policy is not None and self.policy.tables:
-            refuse_of_one_table(self, *_OF_ONE)
+            refuse(said_of_one_table(self, but=["table"]))
         elif self.table is None:
             raise refused("table", "is required", "a policy of several tables alone names them itself")
 

@@ -6,7 +6,7 @@ from `measuring`. Everything worked out from the source is for internal eyes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -30,10 +30,12 @@ from ldiv_db.database.requests import number_problems
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.display import fields_of
 from ldiv_db.measuring.measure import MeasureRequest, measure_table
+from ldiv_db.measuring.tables import TablesMeasurement, measure_tables
 from ldiv_db.measuring.uniqueness import RARE, measure_uniqueness, summarise
 from ldiv_db.policy.reading import Policy
 from ldiv_db.policy.resolve import describe
-from ldiv_db.reporting.release_facts import ReportSubject, Table, content_of
+from ldiv_db.reporting.release_facts import Table
+from ldiv_db.reporting.subject import Reported, ReportSubject
 from ldiv_db.reporting.table_text import words_in
 
 
@@ -120,8 +122,11 @@ def _by_policy(policy: Policy) -> Iterator[str]:
             yield _said()["of_people"]["shares"]
 
 
-def not_tried(subject: ReportSubject) -> Iterator[str]:
+def not_tried(subject: Reported) -> Iterator[str]:
     """The attacks that were not tried, and what they need."""
+    if not isinstance(subject, ReportSubject):
+        yield "Attacks by people known from elsewhere, and by who runs the program again, are made on one table."
+        return
     question, asked, has_source = subject.question, subject.asked, subject.people is not None
     if asked.public:
         yield "Attacks by people known from elsewhere were tried, if at all, in a report that is not public."
@@ -195,19 +200,40 @@ def _trial_document(attack: Attack, threshold: float) -> dict[str, Any]:
     }
 
 
-def source_document(subject: ReportSubject) -> dict[str, Any] | None:
-    """What the source's rows are before, what was lost, and the hash of the source; None without one."""
-    engine, source, policy = subject.engine, subject.source, subject.asked.policy
-    if source is None or policy is None:
+def source_document(subject: Reported) -> dict[str, Any] | None:
+    """What the source's rows are before, what was lost, and the hash of the source; None without one.
+
+    Of several tables, what each, and counts over two that are joined, lost.
+    """
+    asked, sources, policy = subject.asked, subject.sources, subject.asked.policy
+    if sources is None or policy is None:
         return None
     tell = subject.listener.on_stage
     tell("counting and hashing the source")
-    found = before(engine, source, policy, subject.asked.high, subject.question.individual is not None) | {
-        "risk_before_of_population": _risk_before_of_population(subject, source, policy),
-        "content": content_of(engine, source),
-    }
+    if isinstance(subject, ReportSubject):
+        of_people = subject.question.individual is not None
+        found = before(subject.engine, sources[""], policy, asked.high, of_people)
+        found["risk_before_of_population"] = _risk_before_of_population(subject, sources[""], policy)
+    else:
+        found = _before_of_tables(subject.engine, sources, policy)
+    found["content"] = subject.content(sources)
     tell("measuring what was lost")
-    return found | {"utility": _utility(subject, source, policy)}
+    wanted = MeasureRequest(folder=asked.folder, queries=asked.queries, seed=asked.seed, kl=False)
+    refuse(number_problems(wanted))
+    if isinstance(subject, ReportSubject):
+        return found | {"utility": _utility(subject, sources[""], policy, wanted)}
+    return found | {"utility": _utility_of_tables(measure_tables(subject.engine, policy, wanted, spreads=True))}
+
+
+def _before_of_tables(engine: Engine, sources: Mapping[str, Table], policy: Policy) -> dict[str, Any]:
+    """How many rows of each table are unique, and what its kept columns tell."""
+    unique, kept = list[dict[str, Any]](), list[str]()
+    for name, rows in sources.items():
+        names = list(policy.tables[name].quasi_identifiers)
+        unique.append({"table": name, "uniqueness": uniqueness_of(engine, rows, names) if names else None})
+        kept += (f"{name}: {line}" for line in warn_of_source(engine, rows, policy.tables[name].keep, names))
+    unknown = dict.fromkeys(("uniqueness", "risk_before", "risk_before_of_population"))
+    return {**unknown, "tables": unique, "kept": kept}
 
 
 def before(engine: Engine, source: Table, policy: Policy, threshold: Decimal, of_people: bool = True) -> dict[str, Any]:
@@ -272,11 +298,20 @@ def uniqueness_of(engine: Engine, source: Table, names: Sequence[str]) -> dict[s
     return {"rows": rows, **counted_rows, "rare": RARE, "unique_without": found.unique_without}
 
 
-def _utility(subject: ReportSubject, source: Table, policy: Policy) -> dict[str, Any]:
-    engine, asked = subject.engine, subject.asked
-    described = describe(engine, policy, source, asked.folder)
-    wanted = MeasureRequest(queries=asked.queries, seed=asked.seed, kl=False)
-    refuse(number_problems(wanted))
+def _utility(subject: ReportSubject, source: Table, policy: Policy, wanted: MeasureRequest) -> dict[str, Any]:
+    described = describe(subject.engine, policy, source, subject.asked.folder)
     more = {"counts": True, "spreads": True}
-    found = measure_table(engine, subject.table, described, wanted, preserve=policy.preserve, **more)
-    return {key: value for key, value in found.as_dict().items() if key not in ("published", "source")}
+    found = measure_table(subject.engine, subject.table, described, wanted, preserve=policy.preserve, **more)
+    return _unnamed(found.as_dict())
+
+
+def _utility_of_tables(found: TablesMeasurement) -> dict[str, Any]:
+    document = found.as_dict()
+    measured = {name: _unnamed(one) for name, one in document["measured"].items()}
+    joins = [{**one.as_dict(), "text": str(one.counts) if one.counts else None} for one in found.joins]
+    return {**document, "measured": measured, "joins": joins}
+
+
+def _unnamed(measured: Mapping[str, Any]) -> dict[str, Any]:
+    """A measurement without the names of its two tables."""
+    return {key: value for key, value in measured.items() if key not in ("published", "source")}

@@ -30,21 +30,39 @@ from ldiv_db.policy.context import ReleaseContext
 from ldiv_db.policy.reading import Policy
 from ldiv_db.policy.settings import QuasiIdentifier
 from ldiv_db.reporting.evidence import FORM, Document, document_of
-from ldiv_db.reporting.release_facts import ReportSubject, Table, TablesSubject, opened
+from ldiv_db.reporting.release_facts import Table
 from ldiv_db.reporting.request import OF_THE_SOURCE, QUOTED, ReportQuestion, read_again, written_policy
-from ldiv_db.reporting.tables import rows_plainly
+from ldiv_db.reporting.subject import Reported, ReportSubject, opened
 
 Figures = Iterator[tuple[str, Any]]
 _PROSECUTOR = "identifiability.risks[0]"
 
 
-def counted_plainly(subject: ReportSubject | TablesSubject, document: Document) -> dict[str, Any]:
-    """The figures by their places in the document, which says how they are laid out (bins)."""
-    if isinstance(subject, TablesSubject):
-        return dict(rows_plainly(subject))
+def counted_plainly(subject: Reported, document: Document) -> dict[str, Any]:
+    """The figures by their places in the document, which says how they are laid out (bins); of several tables rows."""
+    if not isinstance(subject, ReportSubject):
+        return dict(_rows_of_tables(subject, document))
     with ExitStack() as stack:
         counting = _Counting(subject, document, stack)
         return dict(counting.figures())
+
+
+def _rows_of_tables(subject: Reported, document: Document) -> Figures:
+    counts = {name: subject.engine.count(rows) for name, rows in subject.targets.items()}
+    members = [name for name in counts if not document["policy"]["tables"][name].get("public")]
+    people = sum(counts[name] for name in members)
+    yield from {"statement.rows": people, "attacks.rows": people, "annex.release.rows": sum(counts.values())}.items()
+    for number, rows in enumerate(counts.values()):
+        yield f"annex.release.tables[{number}].rows", rows
+    if subject.sources is None:
+        return
+    before = {name: subject.engine.count(rows) for name, rows in subject.sources.items()}
+    yield "source.content.rows", sum(before.values())
+    for number, name in enumerate(members):
+        place = f"source.utility.tables[{number}]"
+        yield f"{place}.rows_in", before[name]
+        yield f"{place}.rows_published", counts[name]
+        yield f"{place}.rows_suppressed", max(0, before[name] - counts[name])
 
 
 class _Counting:

@@ -15,21 +15,21 @@ from random import Random
 from typing import Any
 
 from ldiv_db.algorithms.base import Progress
-from ldiv_db.attacking.attacks import Attacks, attack_table
+from ldiv_db.attacking.attacks import Attacks, attack_published, attack_table
 from ldiv_db.attacking.question import AttackRequest, Knowledge, Replay, refuse_replay
 from ldiv_db.attacking.replay import Replayed, SampledWorlds, WorldTally, replay_attack
-from ldiv_db.attacking.tables import attack_tables
 from ldiv_db.auditing.kept import warn_of_source
+from ldiv_db.auditing.tables import PublishedTables
 from ldiv_db.database.attach import named_databases, takes_database
 from ldiv_db.database.context import Listener, working_engine
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import InfeasibleError, PolicyError, refused
+from ldiv_db.database.errors import InfeasibleError, PolicyError, refuse, refused
 from ldiv_db.database.frames import take_for_table
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.requests import asks
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.quasi_identifiers import read_columns
-from ldiv_db.policy.reading import counted_there, parse_policy
+from ldiv_db.policy.reading import counted_there, parse_policy, said_of_one_table
 from ldiv_db.policy.sensitive import resolve_all
 from ldiv_db.policy.sources import open_given, open_source
 from ldiv_db.requirements import RequirementSpec, promised_by
@@ -158,13 +158,15 @@ def attack(con: Any, request: AttackRequest) -> Attacks:
     replayed.
     """
     policy = None if request.policy is None else parse_policy(request.policy)
+    listener, folder = request.listener or Listener(), Path(request.folder)
     if policy is not None and policy.tables:
-        with working_engine(con, request.listener, request.catalog) as engine:
-            return attack_tables(engine, policy, request)
+        refuse(said_of_one_table(request))
+        known = Knowledge(request, threshold=request.high_risk(policy))
+        with working_engine(con, listener, request.catalog) as engine:
+            return attack_published(PublishedTables.open(engine, policy, folder, request.require), known)
     promised = request.promised(policy)
     if request.replay:
         refuse_replay(request.replay, policy)
-    listener, folder = request.listener or Listener(), Path(request.folder)
     databases = policy.databases if policy else {}
     with working_engine(con, listener, request.catalog) as engine, named_databases(engine, databases, folder):
         if request.replay and policy and policy.decomposes:

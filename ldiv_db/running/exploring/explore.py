@@ -18,15 +18,14 @@ from ldiv_db.database.given_queries import EXAMPLE
 from ldiv_db.database.queries import Step
 from ldiv_db.database.requests import asks
 from ldiv_db.policy.document import Policy
-from ldiv_db.policy.reading import load_policy
+from ldiv_db.policy.reading import load_policy, said_of_one_table
 from ldiv_db.policy.resolve import QuasiColumn
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.recoding.encode import Coding
 from ldiv_db.recoding.snapshot import bounds_of
 from ldiv_db.running.exploring.outcomes import Exploration, VariantOutcome
 from ldiv_db.running.exploring.question import ExploreRequest, Objective
-from ldiv_db.running.exploring.rehearsal import Codes, Job, in_turn, job_of, side_by_side
-from ldiv_db.running.exploring.tables import TablesJob, problems_of_several
+from ldiv_db.running.exploring.rehearsal import Codes, Job, TablesJob, in_turn, job_of, side_by_side
 from ldiv_db.running.exploring.variants import coarser_by_one, list_variants
 from ldiv_db.running.run_spec import resolve_algorithm
 from ldiv_db.running.tables import open_tables
@@ -53,7 +52,7 @@ def explore(connection: Any, request: ExploreRequest) -> Exploration:
     """
     start = time.perf_counter()
     asked, base = request.settled, load_policy(request.policy)
-    refuse(problems_of(base) or [*_problems(base, asked), *(problems_of_several(asked) if base.tables else ())])
+    refuse(problems_of(base) or [*_problems(base, asked), *(said_of_one_table(asked) if base.tables else ())])
     document = _document(request.policy if base.path is None else base.written)
     where, listener = Path(asked.folder), asked.listener or Listener()
     working = working_engine(connection, listener, asked.catalog)

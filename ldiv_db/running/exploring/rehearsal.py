@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm
-from ldiv_db.attacking.attacks import attack_table
+from ldiv_db.attacking.attacks import ALL, attack_published, attack_table
 from ldiv_db.attacking.columns import Columns
 from ldiv_db.attacking.question import Knowledge
-from ldiv_db.database.context import Listener, working_engine
+from ldiv_db.auditing.tables import PublishedTables
+from ldiv_db.database.context import Context, Listener, working_engine
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError
 from ldiv_db.database.frames import another_connection, shared_memory
@@ -29,12 +30,15 @@ from ldiv_db.database.names import Relation
 from ldiv_db.database.templates import Statement
 from ldiv_db.measuring.measure import answers_of
 from ldiv_db.policy.resolve import Resolved, Source
+from ldiv_db.policy.tables import named_in
+from ldiv_db.publishing.history import new_run
 from ldiv_db.recoding.encode import Coding, read_source
 from ldiv_db.running.exploring.outcomes import Status, VariantOutcome, risk_of
-from ldiv_db.running.exploring.variants import Variant
+from ldiv_db.running.exploring.variants import Variant, over_earlier
 from ldiv_db.running.preparation import check_ready, make_ready
 from ldiv_db.running.run import rehearsed
 from ldiv_db.running.run_spec import l_of, resolve_algorithm
+from ldiv_db.running.tables_run import prepare_tables, rehearse_tables
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,33 @@ class Job:
     def moved(self, move: Callable[[Relation], Relation]) -> Job:
         """The same with its codes where `move` takes them."""
         return replace(self, coding=self.coding and self.coding.relocated(move))
+
+
+@dataclass(frozen=True)
+class TablesJob(Job):
+    """A variant of several tables, whose files lie in `folder`: people are put together anew under each."""
+
+    folder: Path = Path()
+
+    @property
+    def asks_a_view(self) -> bool:
+        """True, as its sources are opened again."""
+        return True
+
+    def outcome(self, engine: Engine) -> VariantOutcome:
+        """All that a run does, with TEMP tables in place of the release, and what who knows all tables learns."""
+        policy = over_earlier(self.variant.policy)
+        ready = prepare_tables(engine, Context(folder=self.folder), policy, False, new_run())
+        made, tables = rehearse_tables(ready)
+        attributes = {
+            named_in(one.name, name): attribute
+            for one in ready.people.tables
+            for name, attribute in one.resolved.required.attributes.items()
+            if name
+        }
+        published = PublishedTables(engine, policy, tables, attributes, ready.task.wanted)
+        risk = risk_of(attack for attack in attack_published(published, Knowledge()).attacks if attack.knows == ALL)
+        return VariantOutcome(self.variant, "done", "", made.algorithm, made.l, made.loss, risk)
 
 
 class Codes:
