@@ -44,8 +44,7 @@ from ldiv_db.database.errors import Problem, refuse
 from ldiv_db.database.names import Relation
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.display import Shown
-from ldiv_db.policy.sensitive import read_attributes, resolve_all
-from ldiv_db.requirements import ROWS_ALONE, Attribute, Requirement, RequirementSpec
+from ldiv_db.requirements import ROWS_ALONE, Attribute, Requirement
 from ldiv_db.requirements.reading import find_sets
 
 #: All attacks, in the order in which they are made. Replays need the program: `running/attack.py` makes them.
@@ -105,29 +104,24 @@ class Attacks(Shown):
         return {**counts, "holds": self.holds, "finished": self.finished, **told}
 
 
-def attack_table(
-    engine: Engine, table: Table, columns: Columns, require: Sequence[RequirementSpec], known: Knowledge
-) -> Attacks:
-    """All attacks on a published table, with the bounds that `require` promises.
+def attack_table(engine: Engine, table: Table, columns: Columns, known: Knowledge) -> Attacks:
+    """All attacks on a published table, with the bounds that its requirements promise.
 
     Without a sensitive attribute those on rows alone. Raises PolicyError for requirements that are none, values of no
     category, labels that cannot be read, and classes that share people of a population of which something is promised
     that is known only where they do not.
     """
-    _refuse(engine, columns, require, known)
+    _refuse(engine, columns, known)
     home = columns.pair.table if columns.pair else table
-    attributes = read_attributes(engine, columns.sensitive, columns_of(engine, home), columns.folder)
-    attributes = attributes or {ROWS_ALONE.name: ROWS_ALONE}
-    required = resolve_all(engine, require, attributes)
-    same = {name: setting.reading for name, setting in columns.sensitive.items()}
+    attributes, required = columns.requirements(engine, columns_of(engine, home))
     known = _with_population(engine, columns, required, known)
-    subject = Subject(table, columns.labels, columns.ids, pair=columns.pair, same=same)
+    subject = columns.subject(table).of_rows
     with ExitStack() as stack:
         secrets = {name.lower() for name in columns.sensitive}
         shown = [column for column in columns_of(engine, home) if column.name.lower() in secrets]
         texts = [column.name for column in shown if column.type == "VARCHAR"]
         known = known.reading(
-            lambda truths: stack.enter_context(read_as_one(engine, as_spelt(engine, truths, texts), same))
+            lambda truths: stack.enter_context(read_as_one(engine, as_spelt(engine, truths, texts), columns.same))
         )
         counts = {name: stack.enter_context(counted(engine, subject, name)) for name in attributes}
         attacked = AttackedTable(engine, stack, columns, known, counts, required, attributes)
@@ -157,10 +151,10 @@ def _by_people(
     """
     engine, columns, known = table.engine, table.columns, table.known
     places = [columns.position, *([None] if columns.position and "population" in known.people else [])]
-    for position in places if columns.person else ():
-        read = replace(subject, person=columns.person, position=position)
+    for position in places if columns.individual else ():
+        read = replace(subject, person=columns.individual, position=position)
         counts = {name: table.stack.enter_context(counted(engine, read, name)) for name in attributes}
-        shown = replace(columns, quasi_identifiers=[] if position else columns.quasi_identifiers)
+        shown = replace(columns, axes=[] if position else columns.axes)
         yield AttackedTable(engine, table.stack, shown, known, counts, required, attributes)
 
 
@@ -233,7 +227,7 @@ def _attacks_by(
     with engine.scope(), ExitStack() as stack:
         subject = joined.seen(people, name)
         counts = stack.enter_context(counted(engine, subject, name))
-        columns = Columns(subject.labels, subject.ids, {name: found.policy.sensitive[name]} if name else {})
+        columns = Columns(subject.labels, {name: found.policy.sensitive[name]} if name else {})
         one = {name: found.attributes.get(name, ROWS_ALONE)}
         table = AttackedTable(engine, stack, columns, known, {name: counts}, {name: found.wanted[name]}, one)
         made = [attack for attack in attacks_on(table) if bool(attack.sensitive) is bool(name)]
@@ -242,10 +236,10 @@ def _attacks_by(
         return made, classes
 
 
-def _refuse(engine: Engine, columns: Columns, require: Sequence[RequirementSpec], known: Knowledge) -> None:
+def _refuse(engine: Engine, columns: Columns, known: Knowledge) -> None:
     given, sets = known.given, [name for name, setting in columns.sensitive.items() if setting.set]
     asked = [(kind, kind.key or kind.people) for kind in ATTACKERS if (kind.key or kind.people) in given]
-    problems = [*known.problems(), *request_problems(require, columns.sensitive)]
+    problems = [*known.problems(), *request_problems(columns.require, columns.sensitive)]
     if not columns.sensitive:
         looking = [key for kind, key in asked if kind.of_values and key == kind.people]
         problems += [Problem(key, "needs a sensitive attribute") for key in looking]
@@ -263,7 +257,7 @@ def _with_population(
 ) -> Knowledge:
     """With the population that a requirement names, and its name where it is that which attackers have."""
     names = sorted({one.named_population for required_of in required.values() for one in required_of} - {""})
-    for name in names if columns.quasi_identifiers else []:
+    for name in names if columns.axes else []:
         people = resolve_source(engine, name, columns.folder, "require.population")
         if known.people.get("population", people) == people:
             return replace(known, people={**known.people, "population": people}, promised_population=name)

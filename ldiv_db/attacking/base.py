@@ -73,7 +73,7 @@ class Attacker:
     @classmethod
     def needs_policy(cls, columns: Columns) -> bool:
         """True if it cannot be made on these columns without a policy."""
-        return cls.reads_labels and not columns.quasi_identifiers
+        return cls.reads_labels and not columns.axes
 
     @classmethod
     def problems(cls, engine: Engine, columns: Columns, known: Knowledge) -> Iterator[Problem]:
@@ -209,7 +209,7 @@ class AttackedTable:
         self.required = [one for required_of in required.values() for one in required_of]
         self.first = next(iter(counts.values()))
         self.classes, self.rows, self.budget = self.first.listed, self.first.rows, known.asked.budget
-        self.axes = within(self.first, columns.quasi_identifiers)
+        self.axes = within(self.first, columns.axes)
         self.lost: dict[str, Lost] = {}
         #: What is dropped at the end.
         self.made: list[Relation] = []

@@ -2,94 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ldiv_db.attacking.covering import LabelAxis
 from ldiv_db.attacking.matching import people_counter
-from ldiv_db.auditing.check import CheckRequest
-from ldiv_db.auditing.subject import Pair
+from ldiv_db.auditing.check import CheckRequest, refuse_request
+from ldiv_db.auditing.refusals import refuse_people
 from ldiv_db.database.catalog import columns_of, missing_columns
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, refuse
 from ldiv_db.database.names import Relation
 from ldiv_db.policy.document import Policy
-from ldiv_db.policy.parts import Problems, Sensitive
+from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.quasi_identifiers import collect_hierarchies, infer, open_columns
 from ldiv_db.policy.reading import of_one_table
 from ldiv_db.policy.release_columns import published_columns
 from ldiv_db.policy.settings import AlgorithmSpec
+from ldiv_db.requirements import RequirementSpec
 
 Table = Relation | FileRelation
 
 
 @dataclass(frozen=True)
-class Columns:
-    """The columns of a published table that attackers see.
+class Columns(CheckRequest):
+    """What is asked about a published table that is attacked, and how its labels are read.
 
-    `labels` and `ids` (of classes) make a class; `quasi_identifiers` are those of the labels that people may be known
-    by, each with its label's column or its two bounds, and how it covers values (by a policy only). `sensitive` maps
-    each sensitive column to what is known of it; taxonomies lie in `folder`. Of a `pair`, an anatomised table, classes
-    are the groups, and labels the quasi-identifiers as they are. `algorithm` is the policy's. `kept` are the columns
-    that the policy keeps, None without one.
-
-    If requirements count people (`counts_people`), perhaps rows as well (`by_rows`), the risk is that of a person:
-    `person` says whose a row is, `position` the place of a row among theirs.
+    `axes` are the quasi-identifiers that people may be known by, each with its label's column or its two bounds, and
+    how it covers values (by a policy only). Classes are told apart by means and medians (`centres`) as well. Of a
+    `pair`, an anatomised table, they are the groups, and the quasi-identifiers are published as they are. `algorithm`
+    is the policy's.
     """
 
-    labels: Sequence[str]
-    ids: Sequence[str]
-    sensitive: Mapping[str, Sensitive]
-    quasi_identifiers: Sequence[LabelAxis] = ()
-    folder: Path = field(default_factory=Path)
-    pair: Pair | None = None
+    require: Sequence[RequirementSpec] = ()
+    axes: Sequence[LabelAxis] = ()
     algorithm: AlgorithmSpec = field(default_factory=AlgorithmSpec)
-    kept: Sequence[str] | None = None
-    counts_people: bool = False
-    by_rows: bool = False
-    person: str | None = None
-    position: str | None = None
+
+    @property
+    def ids(self) -> list[str]:
+        return [*super().ids, *self.centres]
 
     @property
     def on_people(self) -> bool:
         """True if requirements bound no share of rows, as a class may have several rows of one person."""
         return self.counts_people and not self.by_rows
 
-    @property
-    def is_open(self) -> bool:
-        """True if requirements count people, and no column says whose a row is."""
-        return self.counts_people and self.person is None
+    def counting(self, question: CheckRequest) -> Columns:
+        """The same with those by which a question counts people."""
+        counts_people = question.counts_people or question.individual is not None
+        whose = {"individual": question.individual, "position": question.position}
+        return replace(self, counts_people=counts_people, by_rows=question.by_rows, **whose)
 
 
-def columns_asked(
-    engine: Engine,
-    table: Table,
-    quasi_identifiers: Sequence[str],
-    sensitive: Mapping[str, Sensitive],
-    class_column: str | None,
-    folder: Path,
-    pair: Pair | None = None,
-) -> Columns:
-    """The columns that a caller names; raises PolicyError for those that the table lacks, and if there are none."""
-    ids = [class_column] if class_column else []
-    asked, classes = [("qi", name) for name in quasi_identifiers], [("class", name) for name in ids]
-    secrets = [("sensitive", name) for name in sensitive]
-    if pair is None:
-        problems = missing_columns(engine, table, [*asked, *secrets, *classes], "table")
-        problems += [] if quasi_identifiers or ids else [Problem("qi", "is missing", "or give a policy")]
-    else:
-        group = ("group", pair.group)
-        secrets += [group, *([("count", pair.count)] if pair.count else [])]
-        problems = missing_columns(engine, table, [*asked, group, *classes], "table")
-        problems += missing_columns(engine, pair.table, secrets, "sensitive table")
-        problems += [Problem("class", "does not go with --group: the classes of a pair are its groups") for _ in ids]
-    problems += (
-        [Problem("sensitive", "is missing: name the sensitive column of the pair")] if pair and not sensitive else []
-    )
-    refuse(problems)
-    return Columns(quasi_identifiers, ids, sensitive, folder=folder, pair=pair)
+def columns_asked(engine: Engine, table: Table, question: CheckRequest) -> Columns:
+    """The columns that a question names; raises PolicyError for those that the table lacks, and if there are none."""
+    names, asked = [("qi", name) for name in question.quasi_identifiers], question
+    if question.pair is not None:  # which shows quasi-identifiers as they are
+        refuse(missing_columns(engine, table, names, "table"))
+        if question.individual is not None:
+            refuse_people((), "judge", is_pair=True)
+        asked = replace(question, quasi_identifiers=())
+    refuse_request(engine, table, asked)
+    columns = Columns(question.quasi_identifiers, question.sensitive, question.require, question.class_column)
+    return replace(columns, pair=question.pair, folder=question.folder).counting(question)
 
 
 def columns_by_policy(engine: Engine, table: Table, policy: Policy, folder: Path) -> Columns:
@@ -112,14 +89,23 @@ def columns_by_policy(engine: Engine, table: Table, policy: Policy, folder: Path
     if trees:
         what = "is published as two bounds, and its taxonomy is of labels"
         raise PolicyError([Problem(f"quasi_identifiers.{name}", what) for name in trees])
-    labels = [column.name for axis in axes for column in axis.columns]
-    ids = policy.released.class_ids_among(names)
-    ids += [name for name in policy.released.centres if name.lower() in map(str.lower, names)]
-    found = Columns(labels, ids, policy.sensitive, axes, folder, algorithm=policy.algorithm, kept=policy.keep)
-    known = {name.lower(): name for name in names}
-    person, position = (known.get((name or "").lower()) for name in (policy.released.person, policy.released.position))
-    found = replace(found, counts_people=policy.counts_people, by_rows=policy.by_rows)
-    return replace(found, person=person, position=position if person else None)
+    known, released = {name.lower(): name for name in names}, policy.released
+    person, position = (known.get((name or "").lower()) for name in (released.person, released.position))
+    return Columns(
+        [column.name for axis in axes for column in axis.columns],
+        policy.sensitive,
+        policy.require,
+        next(iter(released.class_ids_among(names)), None),
+        folder=folder,
+        individual=person,
+        position=position if person else None,
+        kept=policy.keep,
+        counts_people=policy.counts_people,
+        by_rows=policy.by_rows,
+        centres={name: ranges for name, ranges in released.centres.items() if name.lower() in known},
+        axes=axes,
+        algorithm=policy.algorithm,
+    )
 
 
 def _settled(engine: Engine, policy: Policy, folder: Path) -> Policy:
@@ -147,9 +133,9 @@ def with_people(
     if policy is None or not any(spec.counts_people for spec in question.require):
         return question
     columns = columns_by_policy(engine, table, policy, question.folder)
-    asked, labels = ({name.lower() for name in names} for names in (question.quasi_identifiers, columns.labels))
-    if asked != labels:
+    asked, known = question.quasi_identifiers, columns.quasi_identifiers
+    if {name.lower() for name in asked} != {name.lower() for name in known}:
         what = "are not the policy's quasi-identifiers, by which people of a population are counted"
-        raise PolicyError([Problem("qi", f"{', '.join(question.quasi_identifiers)} {what}", ", ".join(columns.labels))])
-    people = people_counter(columns.quasi_identifiers, question.folder)
-    return replace(question, quasi_identifiers=columns.labels, people=people)
+        raise PolicyError([Problem("qi", f"{', '.join(asked)} {what}", ", ".join(known))])
+    people = people_counter(columns.axes, question.folder)
+    return replace(question, quasi_identifiers=known, people=people)

@@ -143,12 +143,10 @@ class Composition(Attacker):
 
     def __init__(self, table: AttackedTable) -> None:
         super().__init__(table)
-        releases = [(table.counts, table.columns.quasi_identifiers)]
+        releases = [(table.counts, table.columns.axes)]
         for other, columns in table.known.also:
-            same = {name: setting.reading for name, setting in columns.sensitive.items()}
-            subject = Subject(other, columns.labels, columns.ids, same=same)
-            counts = _counted(table.engine, table.stack, subject, table.columns.sensitive)
-            releases.append((counts, columns.quasi_identifiers))
+            counts = _counted(table.engine, table.stack, columns.subject(other).of_rows, table.columns.sensitive)
+            releases.append((counts, columns.axes))
         people = table.known.people["known"]
         self.seen = OverlappingPeople(table.engine, table.stack, releases, people, table.budget)
 

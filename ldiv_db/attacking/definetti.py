@@ -67,9 +67,10 @@ class DeFinetti(Attacker):
 
     @classmethod
     def problems(cls, engine: Engine, columns: Columns, known: Knowledge) -> Iterator[Problem]:
-        needed = [("definetti", name) for name in (*columns.sensitive, *(columns.labels if columns.pair else ()))]
+        names = [*columns.sensitive, *(columns.quasi_identifiers if columns.pair else ())]
+        needed = [("definetti", name) for name in names]
         yield from missing_columns(engine, known.people["definetti"], needed, "table of people")
-        if not columns.labels:
+        if not columns.quasi_identifiers:
             yield Problem("qi", "is missing: the attack has nothing to learn from")
 
     def __init__(self, table: AttackedTable) -> None:
@@ -87,7 +88,7 @@ class DeFinetti(Attacker):
             self.cells = self.matches.cells
             self.features = self.marks = self.matches.prefixes.axes
         else:
-            self._by_groups(table.first, table.columns.labels)
+            self._by_groups(table.first, table.columns.quasi_identifiers)
 
     def _by_groups(self, first: Counted, names: Sequence[str]) -> None:
         """The `slots` (class_no, cell_no, value_no 0, units) of an anatomised table, which shows quasi-identifiers.

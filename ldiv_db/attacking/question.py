@@ -15,9 +15,9 @@ from typing import Any
 
 from ldiv_db.attacking.columns import Columns, Table, columns_asked, columns_by_policy
 from ldiv_db.attacking.matching import BUDGET
-from ldiv_db.auditing.check import CheckRequest, problems_of
+from ldiv_db.auditing.check import CheckRequest, refuse_request
 from ldiv_db.auditing.subject import pair_of
-from ldiv_db.database.catalog import Column, columns_of, missing_columns
+from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.context import Listener
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, refuse
@@ -150,22 +150,19 @@ class AttackRequest:
     def columns(self, engine: Engine, published: Table, policy: Policy | None) -> Columns:
         """The columns that attackers see, by name or by the policy; raises PolicyError for both."""
         pair = pair_of(self.sensitive_table, self.group, self.count, partial(open_given, engine))
-        folder = Path(self.folder)
+        folder, require = Path(self.folder), self.promised(policy)
         if policy is None:
-            named = read_sensitive(self.sensitive)
-            found = columns_asked(engine, published, names_of(self.qi), named, self.class_column, folder, pair)
-        elif self.qi or self.sensitive or self.class_column or pair:
+            named = names_of(self.qi), read_sensitive(self.sensitive), require, self.class_column
+            question = CheckRequest(*named, pair=pair, folder=folder, individual=self.individual)
+            return columns_asked(engine, published, question)
+        if self.qi or self.sensitive or self.class_column or pair:
             raise PolicyError([Problem("policy", "already names the columns: leave this out")])
-        else:
-            found = columns_by_policy(engine, published, policy, folder)
+        found = replace(columns_by_policy(engine, published, policy, folder), require=require)
         if self.individual is None:
             return found
-        counted = CheckRequest(
-            found.labels, found.sensitive, [], self.class_column, pair=pair, individual=self.individual
-        )
-        lacking = missing_columns(engine, published, [("individual", self.individual)], "table")
-        refuse([*lacking, *problems_of(counted)])
-        return replace(found, counts_people=True, person=self.individual)
+        found = found.counting(replace(found, individual=self.individual))
+        refuse_request(engine, published, replace(found, require=[]))
+        return found
 
     def opened(self, engine: Engine, policy: Policy | None) -> Knowledge:
         """What attackers know, with its tables opened; raises PolicyError."""

@@ -204,7 +204,7 @@ def check(
     Raises PolicyError for columns that the table lacks and for requirements that do not exist or lack what
     they need, AuditError where a mean or median is not in its range.
     """
-    _refuse(engine, table, request)
+    refuse_request(engine, table, request)
     home = request.pair.table if request.pair else table
     attributes, requirements = request.requirements(engine, columns_of(engine, home))
     named = sorted({one.label for wanted in requirements.values() for one in wanted if one.named_population})
@@ -253,7 +253,8 @@ def _of_rows(engine: Engine, subject: Subject, request: CheckRequest, audits: li
     return [replace(one, verdicts=tuple(map(left_open, one.verdicts))) for one in audits]
 
 
-def _refuse(engine: Engine, table: Relation | FileRelation, request: CheckRequest) -> None:
+def refuse_request(engine: Engine, table: Relation | FileRelation, request: CheckRequest) -> None:
+    """Raise PolicyError for columns that the table, or a pair, lacks, and for what is wrong with the request."""
     pair = request.pair
     main = request.told_apart_by
     sensitive = [("sensitive", name) for name in request.sensitive]

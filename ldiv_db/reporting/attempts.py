@@ -20,7 +20,6 @@ from ldiv_db.attacking.base import NOTHING, Attacker
 from ldiv_db.attacking.columns import Columns, columns_asked, columns_by_policy
 from ldiv_db.attacking.gains import Attack
 from ldiv_db.attacking.question import AttackRequest, Knowledge, Replay, refuse_replay
-from ldiv_db.auditing.check import CheckRequest
 from ldiv_db.database.errors import InfeasibleError, PolicyError
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.policy.reading import Policy
@@ -70,13 +69,10 @@ def attempts_on(subject: Reported) -> Attempts:
         return Attempts(found, {name: _ON_ONE for kind in REPORTED for name in kind.names if name not in made})
     assert isinstance(subject, ReportSubject)  # noqa: S101 - a release has one table or several
     engine, table, question, asked = subject.engine, subject.table, subject.question, subject.asked
-    require = list(question.require)
     if asked.policy is None or asked.public:
-        names = (question.quasi_identifiers, question.sensitive, question.class_column, question.folder)
-        columns = _counting(columns_asked(engine, table, *names), question)
-        found = attack_table(engine, table, columns, require, Knowledge(threshold=asked.high))
+        found = attack_table(engine, table, columns_asked(engine, table, question), Knowledge(threshold=asked.high))
         return Attempts(found, {name: _NO_POLICY for kind in REPORTED for name in kind.names})
-    columns = _counting(columns_by_policy(engine, table, asked.policy, asked.folder), question)
+    columns = columns_by_policy(engine, table, asked.policy, asked.folder).counting(question)
     given = {key: getattr(asked, key) for key in ("known", "population", "control")}
     named = {key: resolve_source(engine, name, Path(), key) for key, name in given.items() if name}
     of_people = ("known", "definetti", "targets", *([] if columns.position else ["population"]))
@@ -95,7 +91,7 @@ def attempts_on(subject: Reported) -> Attempts:
     )
     people = {key: one for key, one in people.items() if key in keys | beside}
     whose = asked.policy.individual.column if asked.policy.individual else None
-    found = attack_table(engine, table, columns, require, Knowledge(request, people, asked.high, person=whose))
+    found = attack_table(engine, table, columns, Knowledge(request, people, asked.high, person=whose))
     why_not = {name: why for kind, why in reasons.items() for name in kind.names}
     if not question.sensitive:
         return Attempts(found, why_not)
@@ -112,20 +108,13 @@ def attempts_on(subject: Reported) -> Attempts:
     return Attempts(replace(found, attacks=(*found.attacks, *more)), why_not, no_bound)
 
 
-def _counting(columns: Columns, question: CheckRequest) -> Columns:
-    """The columns with those by which the question counts people."""
-    counts_people = question.counts_people or question.individual is not None
-    columns = replace(columns, counts_people=counts_people, by_rows=question.by_rows)
-    return replace(columns, person=question.individual, position=question.position)
-
-
 def _why_not(kind: type[Attacker], columns: Columns, people: Mapping[str, Table]) -> str | None:
     """Why an attack is not tried, if it is not; composition and replay, of no people of their own, say more."""
     if kind.of_values and not columns.sensitive:
         return "no attribute is named as sensitive"
     if kind.key in ("also", "replay"):
         return None
-    if kind.slow_if_wide and len(columns.quasi_identifiers) > MOST_COLUMNS:
+    if kind.slow_if_wide and len(columns.axes) > MOST_COLUMNS:
         return f"takes long with more than {MOST_COLUMNS} quasi-identifiers (ldiv attack)"
     if kind.one_value and any(setting.set for setting in columns.sensitive.values()):
         return "takes one value a row, and there are sets"
@@ -148,7 +137,7 @@ def _composition(
         tables = [resolve_source(engine, name, Path(), "also") for name in names]
         others = [(one, columns_by_policy(engine, one, policy, asked.folder)) for one in tables]
         alone = Knowledge(AttackRequest(budget=asked.budget), {"known": known}, asked.high, others)
-        found = attack_table(engine, subject.table, columns, [], alone)
+        found = attack_table(engine, subject.table, replace(columns, require=[]), alone)
     except PolicyError as error:
         return f"this policy cannot read an earlier release: {in_words(error)} (ldiv attack --also --also-policy)"
     return [attack for attack in found.attacks if attack.name == "composition"]
@@ -171,9 +160,7 @@ def _replay(subject: ReportSubject, policy: Policy, columns: Columns) -> Iterabl
     wanted = Replay(limit=worlds)
     try:
         refuse_replay(wanted, policy)
-        replayed = ReplaySubject(
-            engine, asked.folder, subject.noted.table, subject.table, policy, columns.quasi_identifiers
-        )
+        replayed = ReplaySubject(engine, asked.folder, subject.noted.table, subject.table, policy, columns.axes)
         return replay(replayed, wanted, subject.question.require, asked.budget, subject.listener).attacks
     except (PolicyError, InfeasibleError) as error:
         return in_words(error)

@@ -269,7 +269,7 @@ def _risk_before_of_population(subject: ReportSubject, source: Table, policy: Po
     if not asked.population:
         return None
     population = resolve_source(engine, asked.population, Path(), "population")
-    axes = columns_by_policy(engine, subject.table, policy, asked.folder).quasi_identifiers
+    axes = columns_by_policy(engine, subject.table, policy, asked.folder).axes
     shared = {axis.name for axis in known_axes(axes, columns_of(engine, population), "population")}
     axes = [axis for axis in axes if axis.name in shared]
     individual = policy.individual if subject.question.individual else None

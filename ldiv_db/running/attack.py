@@ -164,7 +164,6 @@ def attack(con: Any, request: AttackRequest) -> Attacks:
         known = Knowledge(request, threshold=request.high_risk(policy))
         with working_engine(con, listener, request.catalog) as engine:
             return attack_published(PublishedTables.open(engine, policy, folder, request.require), known)
-    promised = request.promised(policy)
     if request.replay:
         refuse_replay(request.replay, policy)
     databases = policy.databases if policy else {}
@@ -175,11 +174,11 @@ def attack(con: Any, request: AttackRequest) -> Attacks:
         published = open_given(engine, request.table, "table")
         columns = request.columns(engine, published, policy)
         known = request.opened(engine, policy)
-        found = attack_table(engine, published, columns, promised, known)
+        found = attack_table(engine, published, columns, known)
         told = _warnings(engine, policy, known, folder) if policy else []
         found = replace(found, warnings=(*found.warnings, *told))
         if request.replay is None or policy is None:
             return found
-        subject = ReplaySubject(engine, folder, request.table, published, policy, columns.quasi_identifiers)
-        replayed = replay(subject, request.replay, promised, request.budget, listener)
+        subject = ReplaySubject(engine, folder, request.table, published, policy, columns.axes)
+        replayed = replay(subject, request.replay, columns.require, request.budget, listener)
         return replace(found, attacks=(*found.attacks, *replayed.attacks))

@@ -404,7 +404,7 @@ def test_linking_on_the_tables_of_the_same_paper(con, tmp_path):
         ({"qi": ["ages"]}, "(?s)qi: the table has no column 'ages'.*did you mean 'age'"),
         ({"qi": []}, "qi: is missing"),
         ({"sensitive": [], "require": ["distinct:2"]}, "sensitive: is missing"),
-        ({"sensitive": "x", "class_column": "y"}, "(?s)sensitive.*'x'.*class.*'y'"),
+        ({"sensitive": "x", "class_column": "y"}, "(?s)class.*'y'.*sensitive.*'x'"),
         ({"require": ["distict:2", "k:auto"]}, "(?s)distinct.*auto needs"),
         ({"require": []}, "require: is empty"),
         ({"m": -1, "threshold": 2}, "(?s)m: takes.*threshold: takes"),

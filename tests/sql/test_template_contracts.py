@@ -518,8 +518,8 @@ def spare_harmless_values(con, listener):
     settings = {"s": Sensitive.model_validate(sensitive["s"])}
     require = [RequirementSpec(name, 3) for name in ("distinct", "frequency")]
     check(engine, Relation.parse("source"), CheckRequest(["zip"], settings, require), Violations(engine).see)
-    columns = question.Columns(["zip"], [], settings)
-    attacks.attack_table(engine, Relation.parse("source"), columns, require, question.Knowledge())
+    columns = question.Columns(["zip"], settings, require)
+    attacks.attack_table(engine, Relation.parse("source"), columns, question.Knowledge())
 
 
 def count_people(con, listener):
@@ -982,25 +982,24 @@ def attack_all(engine):
     engine.connection.execute("CREATE TABLE truth AS SELECT *, 'x' AS secret FROM people")
     also = [(table, seen)]
     asked = question.AttackRequest(counting=True, show_values=True)
-    result = attacks.attack_table(engine, table, seen, [], question.Knowledge(asked, everybody, also=also))
+    result = attacks.attack_table(engine, table, seen, question.Knowledge(asked, everybody, also=also))
     assert [attack.figures["one_class"] for attack in result.attacks if attack.name == "linking"] == [1]
     with tempfile.TemporaryDirectory() as folder:
         file = f"{folder}/attacked.parquet"
         engine.connection.execute(f"COPY (SELECT 1 AS class_id, t.* FROM attacked AS t) TO '{file}'")
-        numbered = question.columns_asked(
-            engine, FileRelation.of(file), ["town"], {"secret": Sensitive()}, "class_id", Path()
-        )
-        attacks.attack_table(engine, FileRelation.of(file), numbered, [], question.Knowledge())
+        of_classes = CheckRequest(["town"], {"secret": Sensitive()}, [], "class_id")
+        numbered = question.columns_asked(engine, FileRelation.of(file), of_classes)
+        attacks.attack_table(engine, FileRelation.of(file), numbered, question.Knowledge())
     fill(engine.connection, "qit", {"g": "INTEGER", "town": "VARCHAR"}, [(1, "a"), (1, "b")])
     fill(engine.connection, "st", {"g": "INTEGER", "secret": "VARCHAR"}, [(1, "x"), (1, "y")])
     pair = Pair(Relation.parse("st"), "g")
     qit = Relation.parse("qit")
-    groups = question.columns_asked(engine, qit, ["town"], {"secret": Sensitive()}, None, Path(), pair)
-    attacks.attack_table(engine, qit, groups, [], question.Knowledge(people={"definetti": Relation.parse("truth")}))
+    groups = question.columns_asked(engine, qit, CheckRequest(["town"], {"secret": Sensitive()}, [], pair=pair))
+    attacks.attack_table(engine, qit, groups, question.Knowledge(people={"definetti": Relation.parse("truth")}))
     engine.connection.execute("ALTER TABLE people ADD secret VARCHAR DEFAULT 'x'")
     people = dict.fromkeys(("population", "targets", "control"), known)
     tried = question.Knowledge(question.AttackRequest(downcoding=True), people)
-    result = attacks.attack_table(engine, table, seen, [], tried)
+    result = attacks.attack_table(engine, table, seen, tried)
     assert [attack.figures["successes"] for attack in result.attacks if attack.name == "inference"] == [1]
 
 

@@ -67,8 +67,9 @@ class Job:
         made, loss, release = rehearsed(ready, 1)
         name = made.algorithm or ready.algorithm.name
         released, sensitive = resolved.released, resolved.policy.sensitive
-        columns = Columns(released.identifying, released.class_ids, sensitive, folder=resolved.folder)
-        risk = risk_of(attack_table(engine, release, columns, resolved.required.specs, Knowledge()).attacks)
+        ids = next(iter(released.class_ids), None)
+        columns = Columns(released.identifying, sensitive, resolved.required.specs, ids, folder=resolved.folder)
+        risk = risk_of(attack_table(engine, release, columns, Knowledge()).attacks)
         answers = answers_of(engine, release, resolved, self.variant.policy.preserve)
         l = l_of(name, ready.task.requirements, made.l)
         return VariantOutcome(self.variant, "done", "", name, l, loss, risk, answers)
