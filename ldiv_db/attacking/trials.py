@@ -27,14 +27,12 @@ from fractions import Fraction
 from typing import Any
 
 from ldiv_db.attacking.base import AttackedTable
-from ldiv_db.attacking.columns import Table
 from ldiv_db.attacking.covering import KnownAxis, known_axes
 from ldiv_db.attacking.gains import Attack, Gain, gain_of
 from ldiv_db.attacking.matching import matched
-from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.engine import Engine
+from ldiv_db.database.catalog import columns_of, missing_columns
 from ldiv_db.database.equality import read_exactly
-from ldiv_db.database.errors import Problem, nearest, refuse
+from ldiv_db.database.errors import Problem, refuse
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.measuring.utility import draw
@@ -131,9 +129,10 @@ class TrialPeople:
         engine, people, sensitive = table.engine, table.known.people, list(table.counts)
         targets, control = people["targets"], people.get("control")
         axes = known_axes(table.axes, columns_of(engine, targets), "targets")
-        problems = list(_missing(engine, targets, "targets", sensitive))
+        problems = missing_columns(engine, targets, [("targets", name) for name in sensitive], "table")
         if control is not None:
-            problems += _missing(engine, control, "control", [*(axis.name for axis in axes), *sensitive])
+            needed = [("control", name) for name in (*(axis.name for axis in axes), *sensitive)]
+            problems += missing_columns(engine, control, needed, "table")
         refuse(problems)
         if control is not None:  # whose people must be compared as the targets are
             compared = zip(axes, known_axes(axes, columns_of(engine, control), "control"), strict=True)
@@ -186,14 +185,6 @@ class TrialPeople:
         found = Tried(**flow.record("count_random", draws=draws))
         engine.drop(draws)
         return found
-
-
-def _missing(engine: Engine, table: Table, key: str, names: Sequence[str]) -> Iterator[Problem]:
-    known = [column.name for column in columns_of(engine, table)]
-    lower = {name.lower() for name in known}
-    for name in names:
-        if name.lower() not in lower:
-            yield Problem(key, f"has no column {name}", nearest(name, known))
 
 
 def tried_on(counts: Sequence[tuple[int, int, int]]) -> tuple[Tried, Tried]:

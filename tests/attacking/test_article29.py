@@ -451,9 +451,9 @@ def test_the_same_for_any_order_and_number_of_threads(tmp_path):
         ({"tries": 100_001}, "tries: takes a whole number from 1 to 100,000"),
         ({"link_columns": (["age", "zip"], ["zip", "s"])}, "(?s)s is not a quasi-identifier.*twice"),
         ({"link_columns": (["age"], [])}, "takes two lists"),
-        ({"control": "few"}, "(?s)control: has no column zip.*control: has no column s"),
+        ({"control": "few"}, "(?s)control: the table has no column 'zip'.*control: the table has no column 's'"),
         ({"control": "others"}, "control: age is of another type"),
-        ({"targets": "few"}, "targets: has no column s"),
+        ({"targets": "few"}, "targets: the table has no column 's'"),
         ({"policy": None, "qi": "age", "sensitive": "s"}, "targets: needs a policy"),
     ],
 )
