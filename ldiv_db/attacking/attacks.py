@@ -9,7 +9,7 @@ from typing import Any
 
 from ldiv_db.attacking.article29 import PeopleTrial
 from ldiv_db.attacking.base import AttackedTable, Attacker
-from ldiv_db.attacking.columns import Columns, Table
+from ldiv_db.attacking.columns import Columns
 from ldiv_db.attacking.composition import Composition
 from ldiv_db.attacking.counting import Counting
 from ldiv_db.attacking.definetti import DeFinetti
@@ -38,6 +38,7 @@ from ldiv_db.auditing.tables import JoinedTables, PublishedTables
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Listener
 from ldiv_db.database.csv_files import as_spelt
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one
 from ldiv_db.database.errors import Problem, refuse

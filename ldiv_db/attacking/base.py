@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
-from ldiv_db.attacking.columns import Columns, Table
+from ldiv_db.attacking.columns import Columns
 from ldiv_db.attacking.covering import known_axes, within
 from ldiv_db.attacking.gains import Attack, Bounds, Gain, Prior
 from ldiv_db.attacking.matching import Lost, Matches, Prefixes, prefixes_of, refuse_shared
@@ -20,6 +20,7 @@ from ldiv_db.attacking.question import Knowledge
 from ldiv_db.auditing.refusals import require_listed
 from ldiv_db.auditing.subject import Counted
 from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.names import Relation

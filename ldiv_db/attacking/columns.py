@@ -11,10 +11,9 @@ from ldiv_db.attacking.matching import people_counter
 from ldiv_db.auditing.check import CheckRequest, refuse_request
 from ldiv_db.auditing.refusals import refuse_people
 from ldiv_db.database.catalog import columns_of, missing_columns
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, refuse
-from ldiv_db.database.names import Relation
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.quasi_identifiers import collect_hierarchies, infer, open_columns
@@ -22,8 +21,6 @@ from ldiv_db.policy.reading import of_one_table
 from ldiv_db.policy.release_columns import published_columns
 from ldiv_db.policy.settings import AlgorithmSpec
 from ldiv_db.requirements import RequirementSpec
-
-Table = Relation | FileRelation
 
 
 @dataclass(frozen=True)
@@ -123,9 +120,7 @@ def _settled(engine: Engine, policy: Policy, folder: Path) -> Policy:
     return infer(engine, policy, source, columns_of(engine, source))[0]
 
 
-def with_people(
-    engine: Engine, table: Relation | FileRelation, question: CheckRequest, policy: Policy | None
-) -> CheckRequest:
+def with_people(engine: Engine, table: Table, question: CheckRequest, policy: Policy | None) -> CheckRequest:
     """The question with who counts the people of populations, if it asks for any and there is a policy.
 
     Raises PolicyError for a policy by which labels cannot be read, and for other quasi-identifiers than it has.

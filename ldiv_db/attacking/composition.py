@@ -22,7 +22,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from ldiv_db.attacking.base import AttackedAttribute, AttackedTable, Attacker
-from ldiv_db.attacking.columns import Columns, Table
+from ldiv_db.attacking.columns import Columns
 from ldiv_db.attacking.covering import KnownAxis, LabelAxis, known_axes, list_cells, within
 from ldiv_db.attacking.disclosure import one_value_gain
 from ldiv_db.attacking.gains import UNIT, Attack, gain_of, mean_of, share_in
@@ -30,6 +30,7 @@ from ldiv_db.attacking.matching import number_prefixes
 from ldiv_db.attacking.question import Knowledge
 from ldiv_db.auditing.subject import Counted, Subject, counted
 from ldiv_db.database.catalog import columns_of, missing_columns
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.flow import EngineFlow

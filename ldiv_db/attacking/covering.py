@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ldiv_db.auditing.subject import Counted
 from ldiv_db.database.catalog import Column, columns_of
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import PolicyError, Problem, refuse
@@ -152,7 +152,7 @@ def within(counts: Counted, axes: Sequence[LabelAxis]) -> list[LabelAxis]:
 
 def open_population(
     engine: Engine, name: str, folder: Path, axes: Sequence[LabelAxis]
-) -> tuple[Relation | FileRelation, list[KnownAxis]]:
+) -> tuple[Table, list[KnownAxis]]:
     """The table of a population, and the quasi-identifiers by which its people are known: all of them."""
     people = resolve_source(engine, name, folder, KEY)
     columns = columns_of(engine, people)
@@ -173,9 +173,7 @@ def _kind(hierarchy: Hierarchy, column: Column) -> str | None:
     return column.kind if column.is_time else None
 
 
-def list_cells(
-    engine: Engine, axes: Sequence[KnownAxis], people: Relation | FileRelation, person: Identifier | None = None
-) -> Relation:
+def list_cells(engine: Engine, axes: Sequence[KnownAxis], people: Table, person: Identifier | None = None) -> Relation:
     """The different combinations of known values (cell_no, people, the values), a `person` once if that is known."""
     with read_exactly(engine, people) as read:
         return engine.materialise("cells", "attacking/covering/list_cells", people=read, axes=axes, person=person)

@@ -19,7 +19,7 @@ from ldiv_db.attacking.columns import Columns
 from ldiv_db.attacking.gains import UNIT, Attack, Gain, gain_of, share_in
 from ldiv_db.attacking.question import Knowledge
 from ldiv_db.database.catalog import catalog_of, full_name, relations_in
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import FileRelation, Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import Problem
@@ -173,7 +173,7 @@ class Form(Attacker):
         gains, figures = self._order(table) if self.table.columns.sensitive else ((), {})
         yield Attack("form", None, gains, figures | self._numbers() | _surroundings(engine, table))
 
-    def _order(self, table: Relation | FileRelation) -> tuple[tuple[Gain, ...], dict[str, Any]]:
+    def _order(self, table: Table) -> tuple[tuple[Gain, ...], dict[str, Any]]:
         """The gain by the order of rows, which may tell their sensitive values."""
         counts = self.table.first
         values = [
@@ -200,7 +200,7 @@ class Form(Attacker):
         return {"numbers_against_labels": found}
 
 
-def _surroundings(engine: Engine, table: Relation | FileRelation) -> dict[str, Any]:
+def _surroundings(engine: Engine, table: Table) -> dict[str, Any]:
     """Counts what else the file holds: other tables and dropped data in a database, entries in Parquet metadata."""
     if isinstance(table, FileRelation):
         return {} if table.reader != "read_parquet" else {"metadata_entries": metadata_entries(engine, table.path)}

@@ -20,7 +20,7 @@ from typing import Any
 from ldiv_db.attacking.covering import NONE, KnownAxis, LabelAxis, list_cells, open_population, read_axes, within
 from ldiv_db.auditing.audit import CountPeople
 from ldiv_db.auditing.subject import Counted
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.flow import EngineFlow
@@ -239,7 +239,7 @@ def matched(
     engine: Engine,
     classes: Relation,
     axes: Sequence[KnownAxis],
-    people: Relation | FileRelation,
+    people: Table,
     budget: int | None = None,
 ) -> Iterator[Matches]:
     """The classes (class_no, the labels' columns) that cover the people of a table, or by a budget some that are drawn.
@@ -255,7 +255,7 @@ def prefixes_of(
     engine: Engine,
     classes: Relation,
     axes: Sequence[KnownAxis],
-    people: Relation | FileRelation,
+    people: Table,
     budget: int | None = None,
     person: Identifier | None = None,
 ) -> Iterator[Prefixes]:

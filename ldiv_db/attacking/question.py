@@ -13,12 +13,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.attacking.columns import Columns, Table, columns_asked, columns_by_policy
+from ldiv_db.attacking.columns import Columns, columns_asked, columns_by_policy
 from ldiv_db.attacking.matching import BUDGET
 from ldiv_db.auditing.check import CheckRequest, refuse_request
 from ldiv_db.auditing.subject import pair_of
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.context import Listener
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, refuse
 from ldiv_db.database.frames import is_frame

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from ldiv_db.auditing.refusals import refuse_people, refuse_unknown, refuse_unlisted
 from ldiv_db.auditing.subject import Counted, Subject, Suppressed, counted
 from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.dbt_macros import NotReadError, count_failures
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import members_of, read_exactly
@@ -287,7 +287,7 @@ def _read_again(
         subject = replace(subject.again, each=subject.each).of_sequences
     unread = subject.pair is not None
 
-    def again(table: Relation | FileRelation, verdict: Verdict) -> Verdict:
+    def again(table: Table, verdict: Verdict) -> Verdict:
         requirement = verdict.requirement
         values = engine.count(counts.classes.totals) if requirement.compares_with_table else 0
         rows = max(engine.count(table) if counts.read.again else counts.rows, verdict.classes * values)

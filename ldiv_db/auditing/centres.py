@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, count_phrase, rows_phrase
-from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.names import Identifier
 from ldiv_db.policy.release_columns import Form
 from ldiv_db.recoding.encoded import Axis
 from ldiv_db.recoding.labels import read_parts, read_ranges
@@ -34,7 +34,7 @@ def require_true(engine: Engine, subject: Subject, axes: Mapping[str, Axis], for
         _require_none(name, wrong, "is not that of the numbers behind")
 
 
-def require_within(engine: Engine, table: Relation | FileRelation, centres: Mapping[str, str]) -> None:
+def require_within(engine: Engine, table: Table, centres: Mapping[str, str]) -> None:
     """Raise AuditError unless means and medians lie in their ranges, and stand beside ranges alone.
 
     `centres` has the column of the ranges of each; those that the table lacks are passed over.

@@ -13,11 +13,10 @@ from ldiv_db.auditing.kept import warn_of_release
 from ldiv_db.auditing.people_names import people_warning
 from ldiv_db.auditing.subject import Pair, Subject, Suppressed, count_values, pair_of
 from ldiv_db.database.catalog import Column, columns_of, missing_columns
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Reading, read_as_one
 from ldiv_db.database.errors import Problem, nearest, refuse, refused
-from ldiv_db.database.names import Relation
 from ldiv_db.database.requests import asked
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Sensitive
@@ -93,7 +92,7 @@ class CheckRequest:
         """How values of sensitive columns are read as one, by their names."""
         return {name: setting.reading for name, setting in self.sensitive.items()}
 
-    def subject(self, table: Relation | FileRelation) -> Subject:
+    def subject(self, table: Table) -> Subject:
         """The table as it is audited."""
         return Subject(
             table,
@@ -174,9 +173,7 @@ class AuditRequest:
     group: str | None = asked(None)
     count: str | None = asked(None)
 
-    def question(
-        self, policy: Policy | None, open_table: Callable[[Any, str], Relation | FileRelation]
-    ) -> CheckRequest:
+    def question(self, policy: Policy | None, open_table: Callable[[Any, str], Table]) -> CheckRequest:
         """The request by what its `policy` says; raises PolicyError if nothing is required, or for half of a pair."""
         return check_request(
             policy,
@@ -193,9 +190,7 @@ class AuditRequest:
         )
 
 
-def check(
-    engine: Engine, table: Relation | FileRelation, request: CheckRequest, watch: Watch | None = None
-) -> list[Audit]:
+def check(engine: Engine, table: Table, request: CheckRequest, watch: Watch | None = None) -> list[Audit]:
     """The audits of any published table, one a sensitive attribute, or one of its rows alone if there is none.
 
     Where people are asked about and no column identifies the person, they have the figures of rows and no verdict,
@@ -253,7 +248,7 @@ def _of_rows(engine: Engine, subject: Subject, request: CheckRequest, audits: li
     return [replace(one, verdicts=tuple(map(left_open, one.verdicts))) for one in audits]
 
 
-def refuse_request(engine: Engine, table: Relation | FileRelation, request: CheckRequest) -> None:
+def refuse_request(engine: Engine, table: Table, request: CheckRequest) -> None:
     """Raise PolicyError for columns that the table, or a pair, lacks, and for what is wrong with the request."""
     pair = request.pair
     main = request.told_apart_by

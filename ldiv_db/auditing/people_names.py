@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import Column, columns_of
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import FileRelation, Table
 from ldiv_db.database.documents import POLICY_BYTES, parse_document, read_text
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import is_nested
@@ -127,7 +127,7 @@ class LikelyPeople:
 
 
 def likely_people(
-    engine: Engine, table: Relation | FileRelation, columns: Sequence[Column], dropped: Sequence[str] = ()
+    engine: Engine, table: Table, columns: Sequence[Column], dropped: Sequence[str] = ()
 ) -> LikelyPeople | None:
     """Of the columns that may say whose a row is, if somebody has several, the one to go by; one statement.
 
@@ -171,7 +171,7 @@ def _has_several(found: LikelyPeople) -> bool:
 def warn_of_people(
     engine: Engine,
     people: LikelyPeople,
-    rows: Relation | FileRelation,
+    rows: Table,
     person: Identifier,
     members: Relation | None = None,
     class_columns: Sequence[Renamed] = (),

@@ -18,7 +18,7 @@ from ldiv_db.auditing.refusals import refuse_people, refuse_unknown, refuse_unli
 from ldiv_db.auditing.subject import Subject, count_unmatched, count_values, number_classes
 from ldiv_db.auditing.violations import label_columns
 from ldiv_db.database.catalog import Column, type_named
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import FileRelation, Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, refuse
 from ldiv_db.database.names import DIALECT, Identifier, Relation, Value
@@ -38,7 +38,7 @@ _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 
 def refuse_dialect(
     dialect: str,
-    tables: Sequence[Relation | FileRelation],
+    tables: Sequence[Table],
     attributes: Mapping[str, Attribute],
     requirements: Mapping[str, Sequence[Requirement]],
 ) -> None:
@@ -97,7 +97,7 @@ _COLUMNS = ("requirement", "sensitive", "rows", "reached", "margin")
 def check_statement(
     engine: Engine,
     request: CheckRequest,
-    table: Relation | FileRelation,
+    table: Table,
     dialect: str,
     types: Mapping[str, str] | None = None,
     labels: bool = False,
@@ -129,7 +129,7 @@ def check_statement(
 
 
 class _Writer:
-    def __init__(self, steps: Composer, request: CheckRequest, table: Relation | FileRelation, labels: bool):
+    def __init__(self, steps: Composer, request: CheckRequest, table: Table, labels: bool):
         self._steps = steps
         self._request = request
         self._subject = request.subject(table)
@@ -243,7 +243,7 @@ def _columns(engine: Engine, sensitive: Iterable[str], types: Mapping[str, str])
     return [Column(name, found[lower]) for lower, name in names.items()]
 
 
-def _heading(table: Relation | FileRelation, requirements: Mapping[str, Sequence[Requirement]]) -> list[str]:
+def _heading(table: Table, requirements: Mapping[str, Sequence[Requirement]]) -> list[str]:
     lines = [f"A row for every class of {table} that violates a requirement; no row if there is none. Required:"]
     for name, wanted in requirements.items():
         for requirement in wanted:

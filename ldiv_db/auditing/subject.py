@@ -13,7 +13,7 @@ from itertools import count
 from typing import Any, Literal
 
 from ldiv_db.database.counted import RepeatedRows
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Reading, members_of, read_as_one, read_exactly
 from ldiv_db.database.errors import AuditError, refused
@@ -32,14 +32,12 @@ Suppressed = Literal["judge", "ignore", "unknown"]
 class Pair:
     """An anatomised table: the sensitive table, the group that joins both, and its column of counts if it has one."""
 
-    table: Relation | FileRelation
+    table: Table
     group: str
     count: str | None = None
 
 
-def pair_of(
-    table: Any, group: str | None, count: str | None, open_table: Callable[[Any, str], Relation | FileRelation]
-) -> Pair | None:
+def pair_of(table: Any, group: str | None, count: str | None, open_table: Callable[[Any, str], Table]) -> Pair | None:
     """The anatomised pair, if one is named; raises PolicyError for half of one."""
     if table is None and group is None and count is None:
         return None
@@ -57,7 +55,7 @@ class Subject:
     suppressed if all labels are `*` or NULL, or if its sensitive value is NULL.
     """
 
-    table: Relation | FileRelation
+    table: Table
     labels: Sequence[str]
     ids: Sequence[str] = ()
     known: Sequence[str] = ()

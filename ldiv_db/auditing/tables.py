@@ -17,7 +17,7 @@ from ldiv_db.auditing.check import AuditRequest, check_request
 from ldiv_db.auditing.kept import warn_of_release
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of, missing_columns
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Reading, read_as_one
 from ldiv_db.database.errors import AuditError, refuse
@@ -47,7 +47,7 @@ class PublishedTable:
 
     name: str
     number: int
-    rows: Relation | FileRelation
+    rows: Table
     owner: Identifier
     above: str
     key: Identifier | None
@@ -65,7 +65,7 @@ class PublishedTable:
         number: int,
         tables: Mapping[str, PolicyTable],
         released: ReleaseColumns,
-        rows: Relation | FileRelation,
+        rows: Table,
     ) -> PublishedTable:
         """The table of that name of a policy with these, published with such columns."""
         table = tables[name]

@@ -15,10 +15,9 @@ from ldiv_db.commands.console import group_of_commands, open_for_command, show, 
 from ldiv_db.commands.options import Catalog, Database, Json, OptionsOf, PolicyFile, grouped, ledger_engine
 from ldiv_db.commands.table_options import Judged
 from ldiv_db.database.catalog import named_table
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import FileRelation, Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import refused
-from ldiv_db.database.names import Relation
 from ldiv_db.policy.reading import of_one_table, read_policy
 from ldiv_db.publishing.ledger import RUN_TABLES
 from ldiv_db.recoding.counting import counted_columns, counting_sql, weight_of
@@ -93,7 +92,7 @@ def check_command(
     _show({"table": table, "dialect": dialect, "sql": text}, json)
 
 
-def _table(text: str, key: str) -> Relation | FileRelation:
+def _table(text: str, key: str) -> Table:
     file = None if text.startswith('"') else FileRelation.of(text)
     return file or named_table(text, key)
 

@@ -15,7 +15,7 @@ from ldiv_db.commands.options import Catalog, Database, Json, Published, catalog
 from ldiv_db.commands.telling import say
 from ldiv_db.database import catalog as catalogs
 from ldiv_db.database import migrate
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import FileRelation, Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import count_phrase, refuse, refused
@@ -168,7 +168,7 @@ def show_command(
 
 
 def _read_shown(
-    engine: Engine, name: str, source: Relation | FileRelation | None, column: str | None
+    engine: Engine, name: str, source: Table | None, column: str | None
 ) -> tuple[Taxonomy, dict[int | None, int]]:
     """The taxonomy in a file, the catalog or the program, and the rows of each leaf; of None those without one."""
     if source is None or column is None:
@@ -178,7 +178,7 @@ def _read_shown(
     return found, {code: int(rows) for code, rows in counted if code != NULL_CODE}
 
 
-def _held(engine: Engine, name: str, source: Relation | FileRelation, column: str) -> tuple[Taxonomy, Relation]:
+def _held(engine: Engine, name: str, source: Table, column: str) -> tuple[Taxonomy, Relation]:
     """The taxonomy, and the column's values with their rows and the numbers of their leaves, NULL where they have none.
 
     One of the program may be made of these values.

@@ -18,10 +18,10 @@ from typing import Any
 import duckdb
 
 from ldiv_db.database import interrupts
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.failures import first_sentence
-from ldiv_db.database.names import Identifier, Relation, literal
+from ldiv_db.database.names import Identifier, literal
 
 #: What the client has: connections, relations, whose rows a caller may read on, and its errors.
 Connection = duckdb.DuckDBPyConnection
@@ -111,7 +111,7 @@ def _turned_off(optimizers: str) -> str:
     return f"SET GLOBAL disabled_optimizers = {literal(optimizers)}"
 
 
-def relation_of(connection: Connection, table: Relation | FileRelation) -> ClientRelation:
+def relation_of(connection: Connection, table: Table) -> ClientRelation:
     """A table, view or file as a relation of the client's; raises DatabaseError if it is not there, or closed."""
     try:
         return connection.sql(f"FROM {table.sql()}")

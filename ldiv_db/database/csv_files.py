@@ -20,12 +20,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.database.data_files import CsvForm, FileRelation
+from ldiv_db.database.data_files import CsvForm, FileRelation, Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import CONVERT, NOT_UTF_8, DatabaseError, count_phrase, refused
-from ldiv_db.database.names import Identifier, NamedAfter, Relation, SqlType, Value, literal
+from ldiv_db.database.names import Identifier, NamedAfter, SqlType, Value, literal
 
-Table = Relation | FileRelation
 #: What may stand between values, and how many lines say which of these does.
 _SEPARATORS, _HEAD = (",", ";", "\t", "|"), 1_000
 #: Every line as a file of one column, without any marks.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-from ldiv_db.database.names import Identifier, SqlType, literal
+from ldiv_db.database.names import Identifier, Relation, SqlType, literal
 
 #: The ending of the files in which a table of Iceberg has its states.
 ICEBERG_STATE = ".metadata.json"
@@ -126,3 +126,7 @@ class FileRelation:
 
     def __str__(self) -> str:
         return self.path
+
+
+#: Rows that a statement reads: a table or view, or a data file.
+Table = Relation | FileRelation

@@ -17,9 +17,9 @@ from jinja2.parser import Parser
 from jinja2.runtime import Macro
 
 from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.names import Identifier
 from ldiv_db.database.templates import Compiled, resource_folder
 
 #: A folder of the package that is no test: dbt alone can carry out a materialization.
@@ -51,7 +51,7 @@ class _Tests(Extension):
         return node
 
 
-def count_failures(engine: Engine, table: Relation | FileRelation, test: str, **arguments: Any) -> int:
+def count_failures(engine: Engine, table: Table, test: str, **arguments: Any) -> int:
     """The number of rows that the package's generic `test` returns for the table; raises NotReadError if it refuses."""
     columns = [SimpleNamespace(name=column.name, dtype=column.type) for column in columns_of(engine, table)]
     package = _package(columns, lambda name: Identifier(name).sql())

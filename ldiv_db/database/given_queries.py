@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldiv_db.database.catalog import columns_of, compare_here
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, refused
 from ldiv_db.database.names import Identifier, Relation, SqlType, literal
@@ -51,7 +51,7 @@ class AnalystQuery:
         name = Identifier(f"correlation of {one} and {other}").sql()
         return cls(f"SELECT corr({Identifier(one).sql()}, {Identifier(other).sql()}) AS {name} FROM source")
 
-    def asked_of(self, engine: Engine, table: Relation | FileRelation, columns: Sequence[str]) -> Relation:
+    def asked_of(self, engine: Engine, table: Table, columns: Sequence[str]) -> Relation:
         """A TEMP view of the answer of a table, of which it sees these columns; raises PolicyError if it cannot be."""
         query, tree = parse_select(engine, self.text, self.key)
         if not reads_as(tree, "source"):

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ldiv_db.database.catalog import Column, columns_of
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, count_phrase, refuse
-from ldiv_db.database.names import Identifier, Relation, literal
+from ldiv_db.database.names import Identifier, literal
 
 NUMBERS, TIMES = ("BIGINT", "DOUBLE"), ("DATE", "TIMESTAMP")
 #: What every text of a type looks like, where a cast would take more, or round it.
@@ -93,10 +93,10 @@ class _Told:
 
 def read_by(
     engine: Engine,
-    source: Relation | FileRelation,
+    source: Table,
     readings: Sequence[Reading],
     way_of: Callable[[Column], str] = lambda column: "",
-) -> Relation | FileRelation:
+) -> Table:
     """A view of the source with columns read so, or itself; raises PolicyError for values that no type takes.
 
     `way_of` says how else texts of a column are read, empty if nothing is known.

@@ -9,10 +9,9 @@ from pathlib import Path
 from ldiv_db.database import catalog, csv_files
 from ldiv_db.database.catalog import columns_of, named_table
 from ldiv_db.database.connections import load_extension
-from ldiv_db.database.data_files import ICEBERG_STATE, FileRelation
+from ldiv_db.database.data_files import ICEBERG_STATE, FileRelation, Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, PolicyError, nearest, refused
-from ldiv_db.database.names import Relation
 
 #: The signs of a pattern of files.
 _PATTERN = set("*?[")
@@ -20,7 +19,7 @@ _PATTERN = set("*?[")
 _VERSION = re.compile(r"\d{20}(\.checkpoint.*\.parquet|\.json)")
 
 
-def resolve_source(engine: Engine, source: str, folder: Path, key: str = "source") -> Relation | FileRelation:
+def resolve_source(engine: Engine, source: str, folder: Path, key: str = "source") -> Table:
     """The table, view or data files that `key` names; raises PolicyError, with the nearest name, if there is none.
 
     Files are one, a pattern, or a folder: of Parquet files, or of a table of Delta Lake or Iceberg; of the latter also

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.names import Identifier, Relation, Value
 from ldiv_db.database.queries import Queries, Where
 
@@ -18,15 +18,13 @@ Aggregate = tuple[Literal["min", "max", "sum"], str]
 class TableQueries(Queries):
     """Queries of any table, by the templates of `sql/database`."""
 
-    def count(self, rows: Relation | FileRelation, *where: Where) -> int:
+    def count(self, rows: Table, *where: Where) -> int:
         """The number of rows, or of those that meet all conditions."""
         if where:
             return int(self.scalar("database/count_groups", **_counted(rows, (), where)))
         return int(self.scalar("database/count_rows", rows=rows))
 
-    def count_groups(
-        self, name: str, rows: Relation | FileRelation, *columns: ColumnName, where: Sequence[Where] = ()
-    ) -> Relation:
+    def count_groups(self, name: str, rows: Table, *columns: ColumnName, where: Sequence[Where] = ()) -> Relation:
         """(the columns, rows): how many rows have each combination of their values."""
         return self.materialise(name, "database/count_groups", **_counted(rows, columns, where))
 
@@ -162,7 +160,7 @@ def _conditions(where: Sequence[Where]) -> list[dict[str, Any]]:
     ]
 
 
-def _counted(rows: Relation | FileRelation, columns: Sequence[ColumnName], where: Sequence[Where]) -> dict[str, Any]:
+def _counted(rows: Table, columns: Sequence[ColumnName], where: Sequence[Where]) -> dict[str, Any]:
     return {"rows": rows, "columns": _columns(columns), "conditions": _conditions(where)}
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ldiv_db.database.catalog import Column
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Members, read_as_one
 from ldiv_db.database.errors import DatabaseError, refused
@@ -135,9 +135,7 @@ def _points_of(engine: Engine, column: ResolvedColumn, kind: Column) -> Relation
     return flow.step(name, "list_leaf_points", type=SqlType(kind.published))
 
 
-def _compared(
-    engine: Engine, query: AnalystQuery, tables: Sequence[Relation | FileRelation], names: Sequence[str]
-) -> Iterator[Answer]:
+def _compared(engine: Engine, query: AnalystQuery, tables: Sequence[Table], names: Sequence[str]) -> Iterator[Answer]:
     """How far each figure of a query is off in the second table, if it is of the first.
 
     Raises PolicyError for a query that fails on values of either.

@@ -16,11 +16,11 @@ from typing import Any, Literal, get_args
 
 from ldiv_db.auditing.people_names import FEW_VALUES
 from ldiv_db.database.catalog import Column, columns_of
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step, equal_problems, is_nested
 from ldiv_db.database.errors import PolicyError, Problem, count_phrase, nearest, refuse
-from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.names import Identifier
 from ldiv_db.measuring.roles import is_postal
 from ldiv_db.measuring.uniqueness import Summary, Texts, summarise
 from ldiv_db.policy.quasi_identifiers import cast_of_texts, covers
@@ -72,7 +72,7 @@ class Generalisation:
 class GeneralisationFinder:
     """Finds the way of one quasi-identifier after the other, so that no two of them share a level file."""
 
-    def __init__(self, engine: Engine, table: Relation | FileRelation, hipaa: bool = False) -> None:
+    def __init__(self, engine: Engine, table: Table, hipaa: bool = False) -> None:
         self._engine = engine
         self._table = table
         self._hipaa = hipaa
@@ -248,9 +248,7 @@ Way = Literal["prefixes", "words", "quantiles"]
 WAYS: tuple[Way, ...] = get_args(Way)
 
 
-def draft_levels(
-    engine: Engine, table: Relation | FileRelation, column: Column, by: str | None = None
-) -> tuple[str, list[list[str]]]:
+def draft_levels(engine: Engine, table: Table, column: Column, by: str | None = None) -> tuple[str, list[list[str]]]:
     """How values were grouped, and the lines of a level file: from each value to the root, as long as one another.
 
     Raises PolicyError for a column that takes no level file, and for a way that is none or not for its type.

@@ -11,11 +11,10 @@ from typing import Any
 
 from ldiv_db.auditing.people_names import tells_thing
 from ldiv_db.database.catalog import Column, columns_of
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step, read_exactly
 from ldiv_db.database.errors import InfeasibleError, Problem, nearest, refuse
-from ldiv_db.database.names import Relation
 from ldiv_db.database.readings import read_by
 from ldiv_db.database.requests import asked
 from ldiv_db.display import Shown, fields_of
@@ -174,7 +173,7 @@ class Profile(Shown):
 
 def profile_table(
     engine: Engine,
-    table: Relation | FileRelation,
+    table: Table,
     quasi_identifiers: Sequence[str] | None = None,
     sensitive: Sequence[str] = (),
     progress: Callable[[int, int], None] = lambda done, total: None,
@@ -240,7 +239,7 @@ def _resolve(columns: Sequence[Column], quasi_identifiers: Sequence[str], sensit
 
 class _Roles:
     def __init__(
-        self, engine: Engine, table: Relation | FileRelation, read: Relation | FileRelation, asked: dict[str, str],
+        self, engine: Engine, table: Table, read: Table, asked: dict[str, str],
         written: Mapping[str, Told], guess: bool, hipaa: bool,
     ) -> None:  # fmt: skip
         self._engine = engine
@@ -310,7 +309,7 @@ class _Roles:
         return f"names rows of {owner}" if owner else why_by_name(summary)
 
 
-def _sensitive(engine: Engine, table: Relation | FileRelation, profile: ColumnProfile) -> SensitiveProfile:
+def _sensitive(engine: Engine, table: Table, profile: ColumnProfile) -> SensitiveProfile:
     column, found = profile.column, _distribution(engine, table, profile.column)
     folded = _distribution(engine, table, column, FOLDED) if column.type == "VARCHAR" else found
     with engine.scope():
@@ -319,8 +318,6 @@ def _sensitive(engine: Engine, table: Relation | FileRelation, profile: ColumnPr
     return SensitiveProfile(column, found, profile.nulls, folded if folded.distinct < found.distinct else None, sets)
 
 
-def _distribution(
-    engine: Engine, table: Relation | FileRelation, column: Column, same: Sequence[Step] = ()
-) -> Distribution:
+def _distribution(engine: Engine, table: Table, column: Column, same: Sequence[Step] = ()) -> Distribution:
     counts = engine.rows("measuring/profile/count_values", source=table, column=column.name, same=same)
     return Distribution([count for (count,) in counts])

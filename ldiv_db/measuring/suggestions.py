@@ -16,10 +16,9 @@ from fractions import Fraction
 from typing import Any
 
 from ldiv_db.database.catalog import Column
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
-from ldiv_db.database.names import Relation
 from ldiv_db.measuring.generalisations import FOLDED
 from ldiv_db.measuring.profile import SensitiveProfile
 from ldiv_db.requirements import Distribution
@@ -36,7 +35,7 @@ _LARGEST = 1e15
 _DAY, _MICROSECONDS = 86_400, 1_000_000
 
 
-def distance_between(engine: Engine, table: Relation | FileRelation, column: Column, distinct: int) -> Any:
+def distance_between(engine: Engine, table: Table, column: Column, distinct: int) -> Any:
     """The distance that a class's values should span, as a requirement has it: a number, or a stretch of time.
 
     None for what is no number or time, for codes, and where some values have no place on a line.
@@ -135,7 +134,7 @@ def keeps_apart(suggestions: Sequence[Suggestion]) -> bool:
     return any(suggestion.is_apart for suggestion in suggestions)
 
 
-def suggest(engine: Engine, table: Relation | FileRelation, column: SensitiveProfile) -> Suggestion:
+def suggest(engine: Engine, table: Table, column: SensitiveProfile) -> Suggestion:
     """Suggests what to require of a sensitive column of at least two values; every row can then be published."""
     judged, distinct, settings = column.distribution, column.distribution.distinct, None
     if column.folded is not None and column.folded.distinct >= 2:
@@ -150,7 +149,7 @@ def suggest(engine: Engine, table: Relation | FileRelation, column: SensitivePro
     return Suggestion(column.name, required, judged, settings, harmless, judged.largest_l, sets=column.sets)
 
 
-def _frequent(engine: Engine, table: Relation | FileRelation, column: SensitiveProfile) -> list[Frequent]:
+def _frequent(engine: Engine, table: Table, column: SensitiveProfile) -> list[Frequent]:
     """The values that large shares of the rows have, and those that read like nothing, most frequent first."""
     words = engine.load("words", {"word": "VARCHAR"}, [(word,) for word in _WORDS])
     least = math.ceil(LARGE_SHARE * column.distribution.rows)

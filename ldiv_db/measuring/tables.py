@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import refuse
 from ldiv_db.database.names import Identifier, NamedAfter, Relation
@@ -29,7 +29,7 @@ from ldiv_db.policy.tables import PolicyTable, named_in, numbers_as
 from ldiv_db.recoding.loss import CountErrors, TableLoss, loss_of_tables, nothing_lost
 from ldiv_db.requirements import RequirementSpec
 
-Rows = Mapping[str, Relation | FileRelation]
+Rows = Mapping[str, Table]
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class _Step:
     """A table on the way of a join, whose `key` the `owner` column of the one before has."""
 
     number: int
-    rows: Relation | FileRelation
+    rows: Table
     owner: Identifier
     key: Identifier
 

@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ldiv_db.database.catalog import Column
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase
-from ldiv_db.database.names import Relation
 from ldiv_db.database.readings import NUMBERS, TIMES, Reading
 
 #: What programs write where there is no value, in small letters.
@@ -30,7 +29,7 @@ _WORDS = (
 Told = tuple[Reading, str]
 
 
-def find_numbers(engine: Engine, table: Relation | FileRelation, columns: Sequence[Column]) -> dict[str, Told]:
+def find_numbers(engine: Engine, table: Table, columns: Sequence[Column]) -> dict[str, Told]:
     """The columns that are numbers or times once they are read so, by name; a statement for each column of text."""
     asked = [column for column in columns if column.type == "VARCHAR" or column.is_float]
     words = engine.load("words", {"word": "VARCHAR"}, [(word,) for word in _WORDS]) if asked else None

@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from ldiv_db.database.catalog import Column
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import equal_problems, read_exactly
 from ldiv_db.database.errors import Problem, count_phrase, nearest, refused
@@ -40,12 +40,12 @@ NOT_COUNTED = ("identifiers", "keep")
 _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 
 
-def open_columns(engine: Engine, policy: Policy, folder: Path) -> Relation | FileRelation:
+def open_columns(engine: Engine, policy: Policy, folder: Path) -> Table:
     """The source of a policy, its quasi-identifiers read as the policy has it; raises PolicyError."""
     return read_columns(engine, policy, open_source(engine, policy.source, folder))
 
 
-def read_columns(engine: Engine, policy: Policy, table: Relation | FileRelation) -> Relation | FileRelation:
+def read_columns(engine: Engine, policy: Policy, table: Table) -> Table:
     """A table or file with columns of the source, those read so of which the policy says how; raises PolicyError."""
     told = {name: qi for name, qi in policy.quasi_identifiers.items() if qi.is_read}
     return read_by(
@@ -133,7 +133,7 @@ _DATE_FORMS = (
 )  # fmt: skip
 
 
-def cast_of_texts(engine: Engine, source: Relation | FileRelation, column: Column) -> str:
+def cast_of_texts(engine: Engine, source: Table, column: Column) -> str:
     """How texts of a column that look like dates or numbers are read as these; empty if most of them do not."""
     if column.type != "VARCHAR":
         return ""
@@ -177,7 +177,7 @@ class Inferred:
 
 
 def infer(
-    engine: Engine, policy: Policy, source: Relation | FileRelation, columns: Sequence[Column]
+    engine: Engine, policy: Policy, source: Table, columns: Sequence[Column]
 ) -> tuple[Policy, tuple[Inferred, ...]]:
     """The policy with what it leaves open of its quasi-identifiers, and what that is.
 
@@ -203,7 +203,7 @@ def inferred_problems(policy: Policy, found: Sequence[Inferred]) -> Iterator[Pro
         yield from policy.quasi_identifiers[one.column].problems(f"quasi_identifiers.{one.column}")
 
 
-def covers(engine: Engine, taxonomy: Taxonomy, source: Relation | FileRelation, column: Column) -> bool:
+def covers(engine: Engine, taxonomy: Taxonomy, source: Table, column: Column) -> bool:
     """True if a taxonomy has a leaf for each value of the source's column; NULL needs none."""
     if taxonomy.by_range and not column.is_number:
         return False
@@ -213,7 +213,7 @@ def covers(engine: Engine, taxonomy: Taxonomy, source: Relation | FileRelation, 
 
 
 def number_values(
-    engine: Engine, taxonomy: Taxonomy, rows: Relation | FileRelation, column: Identifier, levels: Sequence[Level] = ()
+    engine: Engine, taxonomy: Taxonomy, rows: Table, column: Identifier, levels: Sequence[Level] = ()
 ) -> Relation:
     """A column's values with their rows and the numbers of their leaves: NULL_CODE of NULL, NULL where they have none.
 
@@ -238,9 +238,7 @@ def written(settings: Mapping[str, Any]) -> str:
     return text.strip()[1:-1]
 
 
-def _infer(
-    engine: Engine, source: Relation | FileRelation, column: Column, named: bool, given: QuasiIdentifier
-) -> Inferred:
+def _infer(engine: Engine, source: Table, column: Column, named: bool, given: QuasiIdentifier) -> Inferred:
     """The settings for a column's values; `named` says that the catalog has a taxonomy of its name."""
     taxonomy = (
         taxonomies.fetch(engine, column.name) if named and not given.same and not equal_problems("", column) else None

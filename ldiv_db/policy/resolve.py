@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ldiv_db.database.catalog import Column, columns_of
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Reading, members_of
 from ldiv_db.database.errors import Problem
@@ -67,7 +67,7 @@ class Source:
     """
 
     name: str
-    relation: Relation | FileRelation
+    relation: Table
     quasi_identifiers: tuple[QuasiColumn, ...]
     sensitive: tuple[Column, ...]
     keep: tuple[Column, ...]
@@ -211,7 +211,7 @@ class Findings:
 
     policy: Policy
     folder: Path
-    source: Relation | FileRelation | None = None
+    source: Table | None = None
     columns: Sequence[Column] | None = None
 
 
@@ -222,7 +222,7 @@ Check = Callable[[Findings], Any]
 def resolve(engine: Engine, written: Policy, folder: Path, checks: Mapping[str, Check] | None = None) -> Resolved:
     """The policy held against its source and by `checks` of the rooms above; raises PolicyError with all problems."""
     policy, known, problems = written, problems_of(written), Problems()
-    source: Relation | FileRelation | None = None
+    source: Table | None = None
     with problems.collected():
         source = as_read(engine, policy, open_source(engine, policy.source, folder))
     columns = [] if source is None else columns_of(engine, source)
@@ -264,12 +264,12 @@ def resolve(engine: Engine, written: Policy, folder: Path, checks: Mapping[str, 
     )
 
 
-def as_read(engine: Engine, policy: Policy, source: Relation | FileRelation) -> Relation | FileRelation:
+def as_read(engine: Engine, policy: Policy, source: Table) -> Table:
     """The source with its columns as the policy reads them, those of a CSV file as they are published."""
     return read_columns(engine, policy, as_published(engine, source, policy))
 
 
-def describe(engine: Engine, policy: Policy, source: Relation | FileRelation, folder: Path) -> Described:
+def describe(engine: Engine, policy: Policy, source: Table, folder: Path) -> Described:
     """A source as the policy describes its quasi-identifiers and sensitive columns; raises PolicyError.
 
     Nothing else of the policy need fit it.
@@ -293,7 +293,7 @@ def describe(engine: Engine, policy: Policy, source: Relation | FileRelation, fo
 def _describe(
     engine: Engine,
     policy: Policy,
-    source: Relation | FileRelation,
+    source: Table,
     columns: Sequence[Column],
     folder: Path,
     problems: Problems,

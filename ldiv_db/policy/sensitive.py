@@ -10,11 +10,10 @@ from pathlib import Path
 
 from ldiv_db.database import csv_files
 from ldiv_db.database.catalog import Column, columns_of, without_members
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import FileRelation, Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step, is_nested, looseness
 from ldiv_db.database.errors import PolicyError, Problem, refuse, refused
-from ldiv_db.database.names import Relation
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems, Sensitive, is_reported
 from ldiv_db.policy.quasi_identifiers import read_named_taxonomy
@@ -72,7 +71,7 @@ def _harmless(engine: Engine, setting: Sensitive, column: Column) -> tuple[Named
     return tuple(sorted(texts.values(), key=in_order))
 
 
-def as_published(engine: Engine, source: Relation | FileRelation, policy: Policy) -> Relation | FileRelation:
+def as_published(engine: Engine, source: Table, policy: Policy) -> Table:
     """The source; of a CSV file the columns that are published as they are, as the file writes them.
 
     A sensitive column that would be text keeps its type where requirements ask for its order or distances, where equal
@@ -104,7 +103,7 @@ def _named(policy: Policy, name: str) -> list[Named]:
     return [*named, *(value for spec in specs for value in spec.provisional(attribute).named)]
 
 
-def respelt_lines(name: str, source: Relation | FileRelation, sensitive: Iterable[Column]) -> list[str]:
+def respelt_lines(name: str, source: Table, sensitive: Iterable[Column]) -> list[str]:
     """A line for each sensitive column of a CSV file, called `name`, that is not published as it is written there."""
     form = source.form if isinstance(source, FileRelation) else None
     written = {column.lower(): kind for column, kind in form.spelt} if form else {}
@@ -209,7 +208,7 @@ def collect_required(
 
 
 def unknown_harmless(
-    engine: Engine, attributes: Mapping[str, Attribute], columns: Mapping[str, tuple[Relation | FileRelation, str]]
+    engine: Engine, attributes: Mapping[str, Attribute], columns: Mapping[str, tuple[Table, str]]
 ) -> list[str]:
     """A line for every attribute that has harmless values in no row; `columns` says where its values stand."""
     return [
@@ -219,7 +218,7 @@ def unknown_harmless(
     ]
 
 
-def _absent(engine: Engine, table: Relation | FileRelation, column: str, values: Sequence[Named]) -> list[Named]:
+def _absent(engine: Engine, table: Table, column: str, values: Sequence[Named]) -> list[Named]:
     """Those of the values that no row has in the column."""
     if not values:
         return []
@@ -232,7 +231,7 @@ def _absent(engine: Engine, table: Relation | FileRelation, column: str, values:
 def absent_values(
     engine: Engine,
     requirements: Mapping[str, Sequence[Requirement]],
-    columns: Mapping[str, tuple[Relation | FileRelation, str]],
+    columns: Mapping[str, tuple[Table, str]],
 ) -> list[Named]:
     """The values with thresholds of their own that no row has; `columns` says where those of each attribute stand.
 

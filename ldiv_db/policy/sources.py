@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from pydantic import Field, PlainValidator
 from pydantic_core import PydanticCustomError
 
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, refused
 from ldiv_db.database.frames import FRAME, KINDS, view_of_frame
@@ -70,7 +70,7 @@ def read_source(value: Any) -> PolicySource:
 GivenSource = Annotated[PolicySource, PlainValidator(read_source, json_schema_input_type=str | SourceQuery)]
 
 
-def open_source(engine: Engine, source: PolicySource, folder: Path, key: str = "source") -> Relation | FileRelation:
+def open_source(engine: Engine, source: PolicySource, folder: Path, key: str = "source") -> Table:
     """The source as it can be read until the engine is closed; raises PolicyError if there is none."""
     if isinstance(source, SourceQuery):
         return view_of_query(engine, source.query, f"{key}.query")
@@ -86,7 +86,7 @@ def open_source(engine: Engine, source: PolicySource, folder: Path, key: str = "
     return resolve_source(engine, source, folder, key)
 
 
-def open_given(engine: Engine, given: Any, key: str) -> Relation | FileRelation:
+def open_given(engine: Engine, given: Any, key: str) -> Table:
     """The table, or frame, that a caller gives for the argument `key`; raises PolicyError if it cannot be read."""
     try:
         source = read_source(given)
@@ -96,7 +96,7 @@ def open_given(engine: Engine, given: Any, key: str) -> Relation | FileRelation:
     return open_source(engine, source, Path(), key)
 
 
-def given_name(given: Any, relation: Relation | FileRelation) -> str:
+def given_name(given: Any, relation: Table) -> str:
     """The name of a caller's table in a report."""
     return str(relation) if isinstance(given, str) else str(read_source(given))
 

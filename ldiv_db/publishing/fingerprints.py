@@ -17,7 +17,7 @@ from typing import Any
 from ldiv_db.database.catalog import Column, columns_of, table_exists
 from ldiv_db.database.connections import database_version
 from ldiv_db.database.counted import RepeatedRows
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.resolve import Resolved
@@ -86,7 +86,7 @@ def read_by(run: Mapping[str, Any]) -> list[tuple[str, str, tuple[ReadColumn, ..
 def take_fingerprint(
     engine: Engine,
     resolved: Resolved,
-    rows: Relation | FileRelation,
+    rows: Table,
     weight: Identifier | None,
     key: str,
     is_there: bool = False,
@@ -145,7 +145,7 @@ def _kind(column: Column) -> tuple[str, str]:
 
 def hash_rows(
     engine: Engine,
-    rows: Relation | FileRelation,
+    rows: Table,
     columns: Sequence[Identifier],
     weight: Identifier | None,
     key: str,
@@ -159,9 +159,7 @@ def hash_rows(
     return keyed(key, engine.record("publishing/summarise_content", **params))
 
 
-def hash_release(
-    engine: Engine, where: Relation | FileRelation, fingerprint: Fingerprint | None, resolved: Resolved
-) -> str | None:
+def hash_release(engine: Engine, where: Table, fingerprint: Fingerprint | None, resolved: Resolved) -> str | None:
     """The keyed hash of a release that can be read there, of what it is asked, and of nothing else; None if none is."""
     if fingerprint is None or (isinstance(where, Relation) and not table_exists(engine, where)):
         return None

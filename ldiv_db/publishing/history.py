@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.database import catalog, lineage, migrate
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import FileRelation, Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import ConflictError, DatabaseError
 from ldiv_db.database.names import Identifier, Relation
@@ -184,7 +184,7 @@ class Reading:
     """
 
     resolved: Resolved
-    rows: Relation | FileRelation
+    rows: Table
     fingerprint: Fingerprint
     recount: Recount | None = None
 
@@ -310,7 +310,7 @@ def _place_of(runs: Sequence[Mapping[str, Any]], found: Mapping[str, Any]) -> st
     return found["target"] if last == found["run_id"] else ""
 
 
-def forgotten(engine: Engine, resolved: Resolved, sources: Iterable[Relation | FileRelation]) -> Forgotten | None:
+def forgotten(engine: Engine, resolved: Resolved, sources: Iterable[Table]) -> Forgotten | None:
     """That the ledger is in memory, so that no later run can know of this one.
 
     None where it is kept, or where the sources end with it.
@@ -322,7 +322,7 @@ def forgotten(engine: Engine, resolved: Resolved, sources: Iterable[Relation | F
     return Forgotten(promised[0] if promised else "")
 
 
-def _dies_with(engine: Engine, source: Relation | FileRelation, home: str) -> bool:
+def _dies_with(engine: Engine, source: Table, home: str) -> bool:
     """True if all that the source reads are tables in memory themselves, in the database of the ledger."""
     if not isinstance(source, Relation) or not lineage.reads_tables_alone(engine, source):
         return False

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ldiv_db.attacking.composition import infer
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import AuditError, count_phrase
@@ -38,9 +38,9 @@ class Release:
     """
 
     name: str
-    values: Relation | FileRelation
+    values: Table
     group: Sequence[str]
-    people: Relation | FileRelation | None = None
+    people: Table | None = None
     key: str | None = None
     members: Relation | None = None
     series: str | None = None

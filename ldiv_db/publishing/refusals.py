@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ldiv_db.database import catalog, lineage, postgres
 from ldiv_db.database.catalog import Column, columns_of, without_members
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import FileRelation, Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, count_phrase, nearest, refuse, refused
 from ldiv_db.database.files import CAN_SWAP
@@ -35,7 +35,7 @@ class TargetCheck:
     destination: Destination
     policy: Policy
     folder: Path
-    source: Relation | FileRelation
+    source: Table
     types: Mapping[str, str] | None
 
     @property
@@ -189,7 +189,7 @@ def foresee_loss(
         destination.foreseen = postgres.foreseen_loss(engine, table, columns, own, policy.target.lose)
 
 
-def refuse_lost_digits(engine: Engine, policy: Policy, source: Relation | FileRelation) -> None:
+def refuse_lost_digits(engine: Engine, policy: Policy, source: Table) -> None:
     """Raise PolicyError for published columns of PostgreSQL's whose numbers have more digits than would be read."""
     if not postgres.is_in_postgres(engine, source) or not isinstance(source, Relation):
         return
@@ -207,7 +207,7 @@ def refuse_lost_digits(engine: Engine, policy: Policy, source: Relation | FileRe
     )
 
 
-def refuse_hidden_rows(engine: Engine, tables: Iterable[Relation | FileRelation]) -> None:
+def refuse_hidden_rows(engine: Engine, tables: Iterable[Table]) -> None:
     """Raise PolicyError for tables of PostgreSQL's of which row level security hides rows from the user."""
     for table in tables:
         if (
@@ -321,7 +321,7 @@ def _same_file(one: Path, other: Path) -> bool:
 # -- what is read --------------------------------------------------------------------------------------
 
 
-def refuse_read_target(engine: Engine, policy: Policy, folder: Path, source: Relation | FileRelation) -> None:
+def refuse_read_target(engine: Engine, policy: Policy, folder: Path, source: Table) -> None:
     """Raise PolicyError if the policy's target is there and is read: by its source, as a taxonomy, as the policy.
 
     Whatever leads to it: views, macros, patterns, links, attached databases, other spellings. `folder` is where
@@ -334,7 +334,7 @@ def refuse_read_target(engine: Engine, policy: Policy, folder: Path, source: Rel
         refuse_read_tables(engine, source, [catalog.named_table(target.table, "target.table")])
 
 
-def refuse_read_tables(engine: Engine, source: Relation | FileRelation, tables: Iterable[Relation]) -> None:
+def refuse_read_tables(engine: Engine, source: Table, tables: Iterable[Relation]) -> None:
     """Raise PolicyError if one of the tables is there and is read by the source."""
     there = [table for table in tables if catalog.table_exists(engine, table)]
     if isinstance(source, FileRelation) or not there:
@@ -344,7 +344,7 @@ def refuse_read_tables(engine: Engine, source: Relation | FileRelation, tables: 
             raise refused("target", f"{table} is read by the source", "name another table")
 
 
-def _refuse_read_file(engine: Engine, policy: Policy, folder: Path, source: Relation | FileRelation) -> None:
+def _refuse_read_file(engine: Engine, policy: Policy, folder: Path, source: Table) -> None:
     name = policy.target.file or ""
     path = folder / name
     if isinstance(source, FileRelation) and lineage.lies_among(source.among, path):

@@ -20,10 +20,11 @@ from ldiv_db.attacking.base import NOTHING, Attacker
 from ldiv_db.attacking.columns import Columns, columns_asked, columns_by_policy
 from ldiv_db.attacking.gains import Attack
 from ldiv_db.attacking.question import AttackRequest, Knowledge, Replay, refuse_replay
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.errors import InfeasibleError, PolicyError
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.policy.reading import Policy
-from ldiv_db.reporting.release_facts import Table, in_words
+from ldiv_db.reporting.release_facts import in_words
 from ldiv_db.reporting.subject import Reported, ReportSubject, TablesSubject
 from ldiv_db.running.attack import replay
 from ldiv_db.running.replay_methods import ReplaySubject

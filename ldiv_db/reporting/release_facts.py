@@ -16,7 +16,7 @@ from typing import Any
 from ldiv_db.auditing.audit import Audit, hold_together
 from ldiv_db.auditing.subject import Subject, counted
 from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.database.names import Identifier, Relation
@@ -24,15 +24,13 @@ from ldiv_db.publishing import ledger
 from ldiv_db.publishing.ledger_there import bring_ledger
 from ldiv_db.reporting.table_text import words_on
 
-Table = Relation | FileRelation
-
 
 def in_words(error: PolicyError | InfeasibleError) -> str:
     """The reason of an error, without the keys that it is about."""
     return "; ".join(problem.what for problem in error.problems) if isinstance(error, PolicyError) else error.message
 
 
-def content_of(engine: Engine, table: Relation | FileRelation) -> dict[str, Any]:
+def content_of(engine: Engine, table: Table) -> dict[str, Any]:
     """The rows of a table, its columns, and SHA-256 of both names and rows; values count as the texts that they are.
 
     An attacker who holds all of a table but one row can check a guess at that row by the table's hash: they may not

@@ -23,6 +23,7 @@ from ldiv_db.auditing.check import CheckRequest
 from ldiv_db.auditing.kept import warn_of_source
 from ldiv_db.auditing.subject import Subject, counted
 from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import refuse
@@ -34,7 +35,6 @@ from ldiv_db.measuring.tables import TablesMeasurement, measure_tables
 from ldiv_db.measuring.uniqueness import RARE, measure_uniqueness, summarise
 from ldiv_db.policy.reading import Policy
 from ldiv_db.policy.resolve import describe
-from ldiv_db.reporting.release_facts import Table
 from ldiv_db.reporting.subject import Reported, ReportSubject
 from ldiv_db.reporting.table_text import words_in
 

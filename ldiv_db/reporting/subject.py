@@ -20,6 +20,7 @@ from ldiv_db.auditing.tables import PublishedTables
 from ldiv_db.database.attach import named_databases
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Listener
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, refused
 from ldiv_db.database.names import Relation
@@ -32,7 +33,6 @@ from ldiv_db.publishing import ledger
 from ldiv_db.publishing.history import known_as
 from ldiv_db.reporting.release_facts import (
     ReportedTable,
-    Table,
     classes_of,
     content_of,
     find_run,

@@ -20,6 +20,7 @@ from pydantic import ConfigDict, ValidationError, create_model
 
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Listener, working_engine
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.equality import members_of, read_as_one, read_exactly
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.flow import EngineFlow
@@ -30,7 +31,6 @@ from ldiv_db.policy.context import ReleaseContext
 from ldiv_db.policy.reading import Policy
 from ldiv_db.policy.settings import QuasiIdentifier
 from ldiv_db.reporting.evidence import FORM, Document, document_of
-from ldiv_db.reporting.release_facts import Table
 from ldiv_db.reporting.request import OF_THE_SOURCE, QUOTED, ReportQuestion, read_again, written_policy
 from ldiv_db.reporting.subject import Reported, ReportSubject, opened
 

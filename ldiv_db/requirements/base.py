@@ -13,7 +13,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step
 from ldiv_db.database.errors import PolicyError, Problem
@@ -208,7 +208,7 @@ class Requirement(RequirementSyntax):
             raise ValueError(f"is about all values of a class, the harmless ones too; beside these take {able}")
         return replace(self, harmless=tuple(values))
 
-    def missing(self, engine: Engine, table: Relation | FileRelation, column: str) -> set[Named]:
+    def missing(self, engine: Engine, table: Table, column: str) -> set[Named]:
         """The values that it names, as the policy names them, that the column of the table does not have."""
         return set()
 

@@ -10,7 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Relation
 from ldiv_db.database.steps import Steps
@@ -114,7 +114,7 @@ class Threshold(Requirement):
         named = tuple(texts[value] for value in self.named)
         return replace(self, thetas=thetas, named=named, written=self.named, place=place)
 
-    def missing(self, engine: Engine, table: Relation | FileRelation, column: str) -> set[Named]:
+    def missing(self, engine: Engine, table: Table, column: str) -> set[Named]:
         names = dict(zip(self.named, self.written, strict=True))
         members = engine.load("members", {"value": "VARCHAR"}, [(value,) for value in self.named])
         rows = engine.rows("requirements/list_absent", totals=table, members=members, column=column)

@@ -16,10 +16,10 @@ from ldiv_db.attacking.covering import label_axes
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import missing_columns, named_table, table_exists
 from ldiv_db.database.context import side_engine
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import FileRelation, Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, refuse, refused
-from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.names import Identifier
 from ldiv_db.policy.sources import open_source
 from ldiv_db.publishing.draft import NewClasses
 from ldiv_db.publishing.in_file import within
@@ -76,7 +76,7 @@ def _compared(engine: Engine, ready: Preparation, classes: NewClasses) -> Earlie
 
 
 @contextmanager
-def _opened(engine: Engine, target: str, folder: Path) -> Iterator[Relation | FileRelation]:
+def _opened(engine: Engine, target: str, folder: Path) -> Iterator[Table]:
     """A context in which a release can be read where the ledger says that it is; raises PolicyError if it is gone."""
     place, _, table = target.rpartition(":")
     path = folder / place

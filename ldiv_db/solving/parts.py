@@ -15,7 +15,7 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Plan, Progress, Report, Task
 from ldiv_db.database.connections import Settings, open_database
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import compared_by_bytes
 from ldiv_db.database.frames import Packed, pack, unpack
@@ -97,7 +97,7 @@ def solve(work: PartJob, task: Task) -> Plan:
 def solve_part(
     work: PartJob,
     engine: Engine,
-    rows: Relation | FileRelation,
+    rows: Table,
     node: int | None = None,
     progress: Progress = lambda done, total: None,
     report: Report = lambda text: None,

@@ -27,7 +27,7 @@ from typing import Any, BinaryIO
 from ldiv_db.algorithms.base import Progress, Task
 from ldiv_db.database import files
 from ldiv_db.database.connections import Settings
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import FileRelation, Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.frames import scatter, scattered
@@ -54,7 +54,7 @@ class Done:
 
 
 #: The classes of a part, and the answer on it.
-Solved = tuple[Relation | FileRelation, Done]
+Solved = tuple[Table, Done]
 
 
 def classes_of(folder: Path, node: int) -> Path:

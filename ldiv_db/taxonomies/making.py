@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from decimal import Context, Decimal, localcontext
 from functools import partial
 
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step
 from ldiv_db.database.errors import Problem, count_phrase, nearest, refuse, refused
@@ -184,9 +184,7 @@ def date_levels(units: Sequence[str], before: int | None = None) -> list[Level]:
     return [Level(Identifier(f"level_{i}"), unit=unit, bands=bands) for i, unit in enumerate(units, 1)]
 
 
-def from_values(
-    engine: Engine, rows: Relation | FileRelation, column: Identifier, levels: Sequence[Level], origin: str
-) -> Taxonomy:
+def from_values(engine: Engine, rows: Table, column: Identifier, levels: Sequence[Level], origin: str) -> Taxonomy:
     """The taxonomy that `levels` make of a column's distinct values.
 
     Values that these have no leaf for are left out. Raises PolicyError if one is written like the root, which stands
