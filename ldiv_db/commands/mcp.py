@@ -24,9 +24,9 @@ from ldiv_db.commands.options import Database, DatabaseOptions, OptionsOf, Polic
 from ldiv_db.database.attach import named_databases
 from ldiv_db.database.context import working_engine
 from ldiv_db.database.errors import InfeasibleError, LdivError, PolicyError, Problem
+from ldiv_db.policy.changes import over_earlier
 from ldiv_db.policy.quasi_identifiers import open_columns
 from ldiv_db.policy.reading import Policy, read_policy
-from ldiv_db.policy.targets import Target
 from ldiv_db.reporting.request import ReportRequest, written_policy
 from ldiv_db.reporting.risks import before, protection_of, residual_risks
 from ldiv_db.requirements.risk import HIGH, bounded_risk
@@ -121,26 +121,13 @@ class Answers:
 
     def _plan(self) -> dict[str, Any]:
         with self.resources.open_planned(self.database, read_only=True) as (opened, catalog):
-            found = describe_plan(plan(opened, _replacing(self.policy), self.folder, catalog=catalog))
+            found = describe_plan(plan(opened, over_earlier(self.policy), self.folder, catalog=catalog))
         return {key: found[key] for key in _PLANNED if key in found}
 
     def _report(self) -> dict[str, Any]:
         with self.resources.open(self.database, True, {**self.told, "policy": self.policy}) as connection:
             how = {**self.told, "folder": self.folder, "catalog": self.resources.catalog_name}
             return report(connection, self.release, self.policy, **how).document
-
-
-def _replacing(policy: Policy) -> Policy:
-    """The same where the release, which is there already, does not stand in the way of its plan."""
-
-    def replaced(target: Target) -> Target:
-        stands = target.if_exists == "fail" and target.prefix is None
-        return target.model_copy(update={"if_exists": "replace"}) if stands else target
-
-    if policy.tables:
-        tables = {n: t.model_copy(update={"target": replaced(t.target)}) for n, t in policy.tables.items()}
-        return policy.model_copy(update={"tables": tables})
-    return policy if policy.is_series else policy.model_copy(update={"target": replaced(policy.target)})
 
 
 def _tried(work: Callable[[], dict[str, Any]]) -> dict[str, Any] | LdivError:

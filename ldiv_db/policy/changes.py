@@ -9,6 +9,7 @@ from typing import Any
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import read_requirement
 from ldiv_db.policy.settings import AlgorithmSpec, QuasiIdentifier
+from ldiv_db.policy.targets import Target
 from ldiv_db.requirements import RequirementSpec, plain
 
 #: A requirement in place of another: the number of that one among those of its policy, and the sensitive attribute.
@@ -28,6 +29,19 @@ def changed(policy: Policy, change: Mapping[str, Any]) -> Policy:
         spec = change["algorithm"]
         found["algorithm"] = AlgorithmSpec.model_validate({"name": spec} if isinstance(spec, str) else spec)
     return policy.model_copy(update=found)
+
+
+def over_earlier(policy: Policy) -> Policy:
+    """The policy whose release takes the place of one that is there, for who publishes nothing."""
+
+    def over(target: Target) -> Target:
+        stands = target.if_exists == "fail" and target.prefix is None
+        return target.model_copy(update={"if_exists": "replace"}) if stands else target
+
+    if policy.tables:
+        tables = {name: one.model_copy(update={"target": over(one.target)}) for name, one in policy.tables.items()}
+        return policy.model_copy(update={"tables": tables})
+    return policy if policy.is_series else policy.model_copy(update={"target": over(policy.target)})
 
 
 def replaced(

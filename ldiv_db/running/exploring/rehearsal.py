@@ -29,12 +29,13 @@ from ldiv_db.database.frames import another_connection, shared_memory
 from ldiv_db.database.names import Relation
 from ldiv_db.database.templates import Statement
 from ldiv_db.measuring.measure import answers_of
+from ldiv_db.policy.changes import over_earlier
 from ldiv_db.policy.resolve import Resolved, Source
 from ldiv_db.policy.tables import named_in
 from ldiv_db.publishing.history import new_run
 from ldiv_db.recoding.encode import Coding, read_source
 from ldiv_db.running.exploring.outcomes import Status, VariantOutcome, risk_of
-from ldiv_db.running.exploring.variants import Variant, over_earlier
+from ldiv_db.running.exploring.variants import Variant
 from ldiv_db.running.preparation import check_ready, make_ready
 from ldiv_db.running.run import rehearsed
 from ldiv_db.running.run_spec import l_of, resolve_algorithm

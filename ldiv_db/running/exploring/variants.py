@@ -209,12 +209,3 @@ def coarser_by_one(resolved: Resolved, bounds: Bounds) -> Iterator[Change]:
         settings = coarser(qi, column, bounds)
         if settings is not None:
             yield {"coarser": column.name}, {"quasi_identifiers": {**written, column.name: settings}}
-
-
-def over_earlier(policy: Policy) -> Policy:
-    """The policy whose tables take the place of earlier ones, as nothing is published."""
-    tables = {
-        name: table.model_copy(update={"target": table.target.model_copy(update={"if_exists": "replace"})})
-        for name, table in policy.tables.items()
-    }
-    return policy.model_copy(update={"tables": tables})
