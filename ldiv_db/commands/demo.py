@@ -11,7 +11,7 @@ from ldiv_db.commands.console import ProgressDisplay, show
 from ldiv_db.commands.options import Json, Quiet
 from ldiv_db.database.errors import Problem, refuse
 from ldiv_db.database.templates import resource_folder
-from ldiv_db.reporting.text import demo_text, tables_demo_text
+from ldiv_db.reporting.text import demo_text
 from ldiv_db.running.demo import demonstrate
 from ldiv_db.running.demo_tables import demonstrate_tables
 
@@ -49,12 +49,9 @@ def demo_command(
     if tables:
         asked = {"l": l, "select": select, "transparent": transparent}
         refuse(Problem(name, "is of one table", "leave it, or --tables, out") for name, given in asked.items() if given)
-        with ProgressDisplay(quiet) as listener:
-            clinic = demonstrate_tables(directory, listener)
-        show(clinic.result.as_dict(), tables_demo_text(clinic), json)
-        return
     with ProgressDisplay(quiet) as listener:
-        shown = demonstrate(l, select, directory, listener, transparent)
+        one = (l, select, directory, listener, transparent)
+        shown = demonstrate_tables(directory, listener) if tables else demonstrate(*one)
     show(shown.result.as_dict(), demo_text(shown), json)
 
 

@@ -29,7 +29,6 @@ from ldiv_db.reporting.table_text import (
 )
 from ldiv_db.requirements import Requirement
 from ldiv_db.running.demo import Demo, next_steps
-from ldiv_db.running.demo_tables import TablesDemo, next_steps_of_tables
 from ldiv_db.running.estimate import about, size
 from ldiv_db.running.exploring.outcomes import Exploration, VariantOutcome, findings
 from ldiv_db.running.preparation import Preparation
@@ -249,48 +248,41 @@ def _variant(found: Exploration, outcome: VariantOutcome, risks: Sequence[str], 
 
 
 def demo_text(demo: Demo) -> Iterator[Part]:
-    """The demonstration in words and tables, and what to try next."""
+    """The demonstration in words and tables, what joins of several tables have, and what to try next."""
     result = demo.result
-    frequency = next(found["parameters"]["l"] for found in result.requirements if found["name"] == "frequency")
-    yield (
-        f"Adult (US census, 1994): {result.loss.rows_published + result.loss.rows_suppressed:,} people, one a row."
-        " Whoever knows a neighbour's age,\nschooling, family and so on could look up his or her occupation:\n"
-    )
-    yield table_of("before", demo.columns, demo.before)
-    yield (
-        f"\nNow everybody shares what identifies them with at least {result.loss.smallest_class - 1} others, and no"
-        f" occupation is that of more than\none in {frequency} of them. Two of the classes:\n"
-    )
-    yield table_of("after", demo.columns, demo.after)
+    before, after = _clinic_in_words(result) if demo.joined else _adult_in_words(result)
+    yield before
+    yield from (table_of(f"before: {name}" if name else "before", columns, rows) for name, columns, rows in demo.before)
+    yield after
+    yield from (table_of(f"after: {name}" if name else "after", columns, rows) for name, columns, rows in demo.after)
+    if demo.joined:
+        yield "\nThe tables are joined as before: only rows that are left out are missing.\n"
+        rows = [(name, f"{one:,}", f"{one - other:,}", f"{other:,}") for name, (one, other) in demo.joined.items()]
+        yield table_of("joins", ("join of", "rows before", "left out", "rows after"), rows)
     yield ""
-    yield from _verdict_of_demo(result, "table alone", next_steps(demo))
-
-
-def _verdict_of_demo(result: Result, read: str, steps: Iterable[str]) -> Iterator[Part]:
     yield from result_text(result)
     verdict = "holds" if all(found.holds for found in result.audits) else "FAILS"
+    read = "tables and their join alone" if demo.joined else "table alone"
     yield f"\nThe audit read the published {read}: the policy {verdict}.\n\nWhat to try next:"
-    yield "\n".join(f"  {line}" for line in steps)
+    yield "\n".join(f"  {line}" for line in next_steps(demo))
 
 
-def tables_demo_text(demo: TablesDemo) -> Iterator[Part]:
-    """The demonstration of several tables, likewise, and what joins of both have."""
-    result, others = demo.result, (demo.result.loss.smallest_class or 1) - 1
+def _adult_in_words(result: Result) -> tuple[str, str]:
+    frequency = next(found["parameters"]["l"] for found in result.requirements if found["name"] == "frequency")
+    return (
+        f"Adult (US census, 1994): {result.loss.rows_published + result.loss.rows_suppressed:,} people, one a row."
+        " Whoever knows a neighbour's age,\nschooling, family and so on could look up his or her occupation:\n",
+        f"\nNow everybody shares what identifies them with at least {result.loss.smallest_class - 1} others, and no"
+        f" occupation is that of more than\none in {frequency} of them. Two of the classes:\n",
+    )
+
+
+def _clinic_in_words(result: Result) -> tuple[str, str]:
     counts = [f"{rows_phrase(t['rows_in'])} of {t['table']}" for t in (one.as_dict() for one in result.tables)]
-    yield (
+    others = (result.loss.smallest_class or 1) - 1
+    return (
         f"A made-up clinic: {', '.join(counts)}. Whoever knows when somebody was born and admitted could look\nup"
-        " what he or she had. Some patients:\n"
-    )
-    yield from (table_of(f"before: {name}", columns, rows) for name, columns, rows in demo.before)
-    yield (
+        " what he or she had. Some patients:\n",
         f"\nNow everybody shares what identifies them, in all tables, with at least {others} others, and no value is\n"
-        "that of more than one in three of them. Numbers of this release stand for keys:\n"
+        "that of more than one in three of them. Numbers of this release stand for keys:\n",
     )
-    yield from (table_of(f"after: {name}", columns, rows) for name, columns, rows in demo.after)
-    yield "\nThe tables are joined as before: only rows that are left out are missing.\n"
-    rows = [
-        (name, *(f"{n:,}" for n in (before, before - after, after))) for name, (before, after) in demo.joined.items()
-    ]
-    yield table_of("joins", ("join of", "rows before", "left out", "rows after"), rows)
-    yield ""
-    yield from _verdict_of_demo(result, "tables and their join alone", next_steps_of_tables(demo))

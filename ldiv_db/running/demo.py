@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,18 +34,24 @@ _ROWS_BEFORE = 8
 _L = 4
 
 Rows = list[tuple[Any, ...]]
+#: A table by its name, empty where there is one alone, with some of its columns and rows.
+TableRows = tuple[str, Sequence[str], Rows]
 
 
 @dataclass(frozen=True)
 class Demo:
-    """The demonstration: rows before and after, and the result; `folder` is where it is kept, if it is."""
+    """The demonstration: rows of each table before and after, and the result; `folder` is where it is kept, if it is.
+
+    Of several tables `joined` has for each join how many rows the sources and the releases have in it.
+    """
 
     policy: Policy
     result: Result
-    columns: Sequence[str]
-    before: Rows
-    after: Rows
+    before: Sequence[TableRows]
+    after: Sequence[TableRows]
     folder: Path | None
+    database: str = DATABASE_NAME
+    joined: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 def demonstrate(
@@ -133,23 +139,27 @@ def _run(folder: Path, policy: Policy, directory: Path | None, listener: Listene
         flow.know(keys=list(policy.quasi_identifiers), sensitive=next(iter(policy.sensitive)))
         release = Relation.parse(policy.target.table or "")
         after = flow.rows("list_classes", rows=release, classes=Value([third, 2 * third]))
-    return Demo(policy, result, names, before, after, directory)
+    return Demo(policy, result, [("", names, before)], [("", names, after)], directory)
 
 
 def next_steps(demo: Demo) -> list[str]:
     """Commands to try next."""
+    if demo.folder is None and demo.joined:
+        return ["ldiv demo --tables --directory clinic    keep the database and the policy, to look at and to change"]
     if demo.folder is None:
         return [
             "ldiv demo --directory adult    keep the database and the policy, to look at and to change",
             "ldiv demo --l 6                ask for more, and see what it costs",
             "ldiv --help                    commands for your own data",
         ]
-    database, policy = demo.folder / DATABASE_NAME, demo.folder / POLICY_NAME
+    database, policy = demo.folder / demo.database, demo.folder / POLICY_NAME
+    steps = [f"ldiv plan {database} {policy}", f"ldiv run {database} {policy}    (change the policy first)"]
+    if demo.joined:
+        return steps
     keys = ",".join(demo.policy.quasi_identifiers)
     required = " ".join(f"--require {spec.name}:{spec.argument}" for spec in demo.policy.require)
     return [
-        f"ldiv plan {database} {policy}",
-        f"ldiv run {database} {policy}    (change the policy first)",
+        *steps,
         f"ldiv check {database} {demo.policy.target.table} --qi {keys} \\",
         f"    --sensitive {next(iter(demo.policy.sensitive))} {required}",
         f"ldiv report {database} {demo.policy.target.table} --policy {policy} --out {demo.folder / 'report.html'}",

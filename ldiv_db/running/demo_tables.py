@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
@@ -15,8 +14,7 @@ from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation, Value
 from ldiv_db.database.templates import resource_folder
 from ldiv_db.policy.reading import load_policy
-from ldiv_db.publishing.result import Result
-from ldiv_db.running.demo import POLICY_NAME, PUBLIC_SEED, Rows, kept_in
+from ldiv_db.running.demo import POLICY_NAME, PUBLIC_SEED, Demo, Rows, TableRows, kept_in
 from ldiv_db.running.run import run
 
 DATABASE_NAME = "clinic.duckdb"
@@ -33,25 +31,7 @@ _COLUMNS = {
 _ADDED = {"stays": ("position",)}
 
 
-#: A table by its name, with some of its columns and rows.
-TableRows = tuple[str, Sequence[str], Rows]
-
-
-@dataclass(frozen=True)
-class TablesDemo:
-    """The demonstration: rows of each table before and after, and the result; `folder` is where it is kept, if it is.
-
-    `joined` has for each join how many rows the sources and the releases have in it.
-    """
-
-    result: Result
-    before: Sequence[TableRows]
-    after: Sequence[TableRows]
-    joined: dict[str, tuple[int, int]]
-    folder: Path | None
-
-
-def demonstrate_tables(directory: Path | None = None, listener: Listener | None = None) -> TablesDemo:
+def demonstrate_tables(directory: Path | None = None, listener: Listener | None = None) -> Demo:
     """Publish the clinic in a database of its own, which is gone on return unless `directory` is given.
 
     Raises PolicyError if the directory holds a demonstration already.
@@ -76,7 +56,7 @@ def demonstrate_tables(directory: Path | None = None, listener: Listener | None 
         counts = [flow.record("count_joined", **tables) for tables in (sources, releases)]
         joins = {"stays": "patients and stays", "labs": "patients, stays and labs"}
         joined = {said: (counts[0][name], counts[1][name]) for name, said in joins.items()}
-        return TablesDemo(result, list(before), list(after), joined, directory)
+        return Demo(policy, result, list(before), list(after), directory, DATABASE_NAME, joined)
 
 
 def _make_clinic(flow: EngineFlow, sources: dict[str, Relation]) -> None:
@@ -103,11 +83,3 @@ def _linked(
         rows = flow.rows("list_linked", rows=tables[name], **params, **limits)
         yield name, columns, rows
         keys = [row[-1] for row in rows]
-
-
-def next_steps_of_tables(demo: TablesDemo) -> list[str]:
-    """Commands to try next."""
-    if demo.folder is None:
-        return ["ldiv demo --tables --directory clinic    keep the database and the policy, to look at and to change"]
-    database, policy = demo.folder / DATABASE_NAME, demo.folder / POLICY_NAME
-    return [f"ldiv plan {database} {policy}", f"ldiv run {database} {policy}    (change the policy first)"]
