@@ -49,8 +49,8 @@ class Columns(CheckRequest):
     def counting(self, question: CheckRequest) -> Columns:
         """The same with those by which a question counts people."""
         counts_people = question.counts_people or question.individual is not None
-        whose = {"individual": question.individual, "position": question.position}
-        return replace(self, counts_people=counts_people, by_rows=question.by_rows, **whose)
+        found = replace(self, counts_people=counts_people, by_rows=question.by_rows)
+        return replace(found, individual=question.individual, position=question.position)
 
 
 def columns_asked(engine: Engine, table: Table, question: CheckRequest) -> Columns:

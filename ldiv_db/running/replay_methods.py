@@ -14,12 +14,11 @@ from typing import Any
 from ldiv_db.algorithms.base import Algorithm
 from ldiv_db.algorithms.decomposition.encode import DecompositionCoding
 from ldiv_db.algorithms.decomposition.encode import read_source as read_decomposed
-from ldiv_db.attacking.columns import Table
 from ldiv_db.attacking.covering import LabelAxis
 from ldiv_db.database import catalog
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Context, Listener
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import FileRelation, Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, refused
 from ldiv_db.database.flow import EngineFlow
