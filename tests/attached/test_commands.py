@@ -156,3 +156,13 @@ def test_violations_are_written_there(home: Any) -> None:
     called = home.call("check", home.address, "patients", *asked)
     assert called.exit_code == 1, called.output
     assert home.sql("SELECT count(*) > 0 FROM bad") in ([(True,)], [(1,)])
+
+
+def test_a_schema_that_cannot_be_is_refused_by_plan_and_not_proposed(home: Any) -> None:
+    said = home.call("profile", home.address, "patients").output.splitlines()
+    (proposed,) = [line for line in said if line.startswith("target")]
+    assert proposed == ("target: published_patients" if home.kind == "sqlite" else "target: published.patients")
+    home.write_policy(target="published.patients")
+    planned = home.call("plan", home.address, home.policy)
+    assert planned.exit_code == (2 if home.kind == "sqlite" else 0), planned.output
+    assert ("SQLite has no schemas" in planned.output) == (home.kind == "sqlite")

@@ -121,6 +121,7 @@ NOT = "does not go with tables"
         ),
         ({"labs__target": "published.stays"}, "tables.labs.target: is that of stays already"),
         ({"labs__target": "labs.parquet"}, "tables.labs.target: files go to one folder, which"),
+        ({"labs__target": {"prefix": "p"}}, f"tables.labs.target: {NOT}: the releases of a series go by a prefix"),
         ({"labs__target": {"table": "t", "database": "other"}}, f"tables.labs.target.database: {NOT}: they go to the"),
         ({"labs__target": {"table": "t", "if_exists": "append"}}, f"tables.labs.target.if_exists: {NOT}: nobody knows"),
         ({"wards__rows": "together"}, "tables.wards.rows: is of people"),
