@@ -109,7 +109,7 @@ class Task:
     ahead: Callable[[Stages], None] = lambda stages: None
     #: Whose the rows are that are published, where the table has their units.
     units: Units | None = None
-    #: Plans that were made with others, or to see what levels lose, by the algorithm and the rows of their tasks.
+    #: Plans of levels that were made to see what they lose, by the algorithm and the rows of their tasks.
     made: Mapping[tuple[str, Relation], Plan] = field(default_factory=dict)
 
     @property

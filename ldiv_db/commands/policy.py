@@ -65,18 +65,18 @@ def problems_in(file: Path) -> list[Problem]:
     except PolicyError as error:
         return error.problems
     known, problems = problems_of(policy), Problems()
+    with problems.collected():
+        judge_algorithm(Findings(policy, file.parent))
     parts = {f"tables.{name}": part for name, part in members_of(policy).items()} if policy.tables else {"": policy}
     for name, part in parts.items():
         with problems.collected(name):
-            _judge(part, file.parent)
+            _read_taxonomies(part, file.parent)
     return [*known, *unreported(problems.found, known)]
 
 
-def _judge(policy: Policy, folder: Path) -> None:
-    """Raise PolicyError for an algorithm or options that there are not, and taxonomies that cannot be read or made."""
+def _read_taxonomies(policy: Policy, folder: Path) -> None:
+    """Raise PolicyError for taxonomies that cannot be read or made."""
     problems = Problems()
-    with problems.collected():
-        judge_algorithm(Findings(policy, folder))
     made = {name: qi for name, qi in policy.quasi_identifiers.items() if qi.taxonomy and qi.taxonomy.name is None}
     if made and not policy.decomposes:
         with open_for_command(":memory:") as connection:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ldiv_db.database.errors import Problem
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Sensitive
-from ldiv_db.policy.rule import Args, When, problems_of_cases
+from ldiv_db.policy.rule import Args, PolicyRule, When
 from ldiv_db.policy.settings import QuasiIdentifier
 from ldiv_db.policy.sources import DECOMPOSITIONS, KEEPS_APART
 from ldiv_db.policy.targets import Target
@@ -95,9 +95,9 @@ FEATURES: Mapping[str, Feature] = {
     "weight": Feature("weight", lambda p: bool(p.weight and p.weight.strip())),
     "individual": Feature("individual", lambda p: p.individual is not None),
     "people are counted": Feature("individual", lambda p: p.counts_people, "individual"),
-    "rows together or aligned": Feature("individual.rows", links_rows),
+    "linked rows": Feature("individual.rows", links_rows),
     "rows aligned": Feature("individual.rows", lambda p: p.is_aligned, "rows: aligned"),
-    "rows apart but under bsgi": Feature(
+    "rows apart without bsgi": Feature(
         "individual", lambda p: bool(p.individual) and not links_rows(p) and p.algorithm.name not in KEEPS_APART
     ),
     "releases over time": Feature("{0}", _over_time),
@@ -108,11 +108,11 @@ FEATURES: Mapping[str, Feature] = {
     "another select": Feature("algorithm.select", _option("select", "refine")),
     "another residue": Feature("algorithm.residue", _option("residue", "incorporate")),
     "a global recoding": Feature("algorithm.name", called="{algorithm}"),
-    "several sensitive columns": Feature("sensitive", lambda p: len(p.sensitive) > 1),
+    "several attributes": Feature("sensitive", lambda p: len(p.sensitive) > 1),
     "set": Feature("sensitive.{0}.set", each(lambda s: s.set)),
     "same": Feature("sensitive.{0}.same", each(lambda s: s.same)),
     "harmless": Feature("sensitive.{0}.harmless", each(lambda s: s.harmless)),
-    "comparison with the table": Feature("require.{0}", _asked(lambda spec: spec.kind.compares_with_table)),
+    "comparisons": Feature("require.{0}", _asked(lambda spec: spec.kind.compares_with_table)),
     "population": Feature("require.{0}", _asked(lambda spec: spec.counts_people)),
     "auto": Feature("require.{0}", _asked(lambda spec: spec.is_auto)),
     "rows of one value": Feature(
@@ -127,7 +127,7 @@ FEATURES: Mapping[str, Feature] = {
     "means and medians": Feature("output.{0}", lambda p: [(name,) for name in p.output.centres]),
     "bounds": Feature("output.bounds", lambda p: p.output.bounds, "output.bounds"),
     "open ends": Feature("quasi_identifiers.{0}", _read(lambda name, qi, p: qi.has_ends)),
-    "open ends of their columns": Feature(
+    "their open ends": Feature(
         "quasi_identifiers.{0}", _read(lambda name, qi, p: qi.has_ends and name in p.output.centres)
     ),
     "values to read": Feature("quasi_identifiers.{0}", _read(lambda name, qi, p: qi.is_read)),
@@ -139,7 +139,7 @@ FEATURES: Mapping[str, Feature] = {
     "a prefix": Feature("{0}", _going(lambda target: target.prefix is not None)),
     "another database": Feature("{0}.database", _going(lambda target: target.database is not None)),
     "a file": Feature("{0}.file", _going(lambda target: target.file is not None)),
-    "a file of one table": Feature("{0}.file", _going(lambda target: target.format in ("csv", "parquet"))),
+    "flat files": Feature("{0}.file", _going(lambda target: target.format in ("csv", "parquet"))),
     "another file": Feature("{0}.file", _going(lambda target: target.format in ("csv", "duckdb"))),
     "tables": Feature("tables", lambda p: bool(p.tables)),
     "a warehouse": Feature("database"),
@@ -162,5 +162,6 @@ def limit_problems(policy: Policy, *given: str, **said: str) -> Iterator[Problem
         if given and limit.feature not in given and limit.other not in given:
             continue
         if limit.feature in given or one.when(policy):
-            texts = (other.key, f"does not go with {one.called or limit.feature}: {limit.why}", limit.way_out)
-            yield from problems_of_cases(policy, limit.other in given or other.when(policy), texts, **said)
+            when: When = (lambda _: True) if limit.other in given else other.when
+            what = f"does not go with {one.called or limit.feature}: {limit.why}"
+            yield from PolicyRule(when, other.key, what, limit.way_out).problems(policy, **said)

@@ -24,15 +24,8 @@ class PolicyRule(NamedTuple):
     message: str
     remedy: str = ""
 
-    def problems(self, policy: Policy) -> Iterator[Problem]:
-        """The problem, once for each case."""
-        return problems_of_cases(policy, self.when(policy), self[1:])
-
-
-def problems_of_cases(
-    policy: Policy, cases: bool | Iterable[Args], texts: Iterable[str], **said: str
-) -> Iterator[Problem]:
-    """A problem for each case, of texts for its key, what is wrong and the way out."""
-    words = {"algorithm": policy.algorithm.name, **said}
-    for case in [()] * cases if isinstance(cases, bool) else cases:
-        yield Problem(*(text.format(*case, **words) for text in texts))
+    def problems(self, policy: Policy, **said: str) -> Iterator[Problem]:
+        """The problem, once for each case; `said` are further words for the texts."""
+        cases, words = self.when(policy), {"algorithm": policy.algorithm.name, **said}
+        for case in [()] * cases if isinstance(cases, bool) else cases:
+            yield Problem(*(text.format(*case, **words) for text in self[1:]))

@@ -70,13 +70,8 @@ def _of_parts(policy: Policy) -> Iterator[Args]:
         yield from map(_fields, qi.problems(f"quasi_identifiers.{name}"))
     for name, attribute in policy.sensitive.items():
         yield from map(_fields, attribute.problems(f"sensitive.{name}"))
-    known = {name.lower() for name in policy.sensitive}
     for number, spec in enumerate(policy.require):
-        yield from map(_fields, spec.problems(f"require.{number}"))
-        yield from map(_fields, spec.problems_of_each(f"require.{number}", policy.is_aligned))
-        for name in spec.sensitive:
-            if name.lower() not in known:
-                yield f"require.{number}.sensitive", f"{name!r} is not sensitive", nearest(name, policy.sensitive)
+        yield from map(_fields, spec.problems_among(f"require.{number}", policy.sensitive, policy.is_aligned))
 
 
 def _fields(problem: Problem) -> Args:

@@ -35,7 +35,11 @@ def schema_problems(policy: Policy, broken: Callable[[Policy], list[Problem]]) -
     """Everything that is wrong with a policy of several tables; `broken` are the problems of the policy of one."""
     known = [*_of_keys(policy), *_of_all(policy), *limit_problems(policy, "tables")]
     for number, spec in enumerate(policy.require):
-        known += _of_requirement(policy, number, spec)
+        found = spec.problems_among(f"require.{number}", policy.sensitive, in_order=True)
+        if not (found or spec.kind.rows_only or policy.sensitive):
+            what = f"{spec.name} is about sensitive values, and no table has any"
+            found.append(Problem(f"require.{number}", what, "k"))
+        known += found
     for name, table in policy.tables.items():
         found = _under(name, [p for of in (_of_links, _of_rows, _of_target) for p in of(policy, name, table)])
         known += unreported(found, known)
@@ -90,19 +94,6 @@ def _of_all(policy: Policy) -> Iterator[Problem]:
         yield Problem("individual", "is required: the column that says who a person is", "individual: COLUMN")
     elif policy.individual.model_fields_set - {"column"}:
         yield Problem("individual", "takes a column: tables say by which `order` rows are published", "leave the rest")
-
-
-def _of_requirement(policy: Policy, number: int, spec: RequirementSpec) -> Iterator[Problem]:
-    known, key = {name.lower() for name in policy.sensitive}, f"require.{number}"
-    if problems := spec.problems(key):
-        yield from problems
-        return
-    yield from spec.problems_of_each(key, in_order=True)
-    for name in spec.sensitive:
-        if name.lower() not in known:
-            yield Problem(f"{key}.sensitive", f"{name!r} is not sensitive", nearest(name, policy.sensitive))
-    if not (spec.kind.rows_only or known):
-        yield Problem(key, f"{spec.name} is about sensitive values, and no table has any", "k")
 
 
 def _of_links(policy: Policy, name: str, table: PolicyTable) -> Iterator[Problem]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -140,7 +139,13 @@ class TargetCheck:
     def _is_there(self, table: Relation, hint: str) -> bool:
         """True if a table is there; raises PolicyError for one that stays, a view, or types that it cannot have."""
         if self.types is not None and postgres.is_in_postgres(self.engine, table):
-            refuse_untyped(self.types)
+            refuse(
+                Problem(
+                    "target", f"{name} is {without_members(kind)}, which is not written there", "make it text in a view"
+                )
+                for name, kind in self.types.items()
+                if postgres.type_of(kind) is None
+            )
         if not catalog.table_exists(self.engine, table):
             return False
         if self.if_exists == "fail":
@@ -164,15 +169,6 @@ class TargetCheck:
 
 
 # -- tables --------------------------------------------------------------------------------------------
-
-
-def refuse_untyped(types: Mapping[str, str]) -> None:
-    """Raise PolicyError for the columns of a release, by their types, that PostgreSQL has no type for."""
-    refuse(
-        Problem("target", f"{name} is {without_members(kind)}, which is not written there", "make it text in a view")
-        for name, kind in types.items()
-        if postgres.type_of(kind) is None
-    )
 
 
 def foresee_loss(
@@ -281,7 +277,7 @@ def check_file(destination: InFile, sources: Sequence[str] = ()) -> None:
         raise refused("target.file", "a file joins no open transaction", "commit first, or publish to a table")
     if not path.parent.is_dir():
         raise refused("target.file", f"no folder for {name}")
-    if any(_same_file(path, Path(other)) for other in [*engine.snapshot.open_files, *sources]):
+    if any(lineage.same_file(path, other) for other in [*engine.snapshot.open_files, *sources]):
         raise refused("target.file", f"{name} is the source, or is open here", "name another file")
     if path.exists() and not (path.is_dir() if isinstance(destination, Folder) else path.is_file()):
         raise refused("target.file", f"{name} is not a {destination.kind}")
@@ -310,12 +306,6 @@ def _check_database_file(destination: DatabaseFile) -> None:
     if any([part.lower() for part in other.parts] != own for other in inside):
         what = f"{destination.name} holds other tables, which replace would drop"
         raise refused("target.file", what, "name a new file")
-
-
-def _same_file(one: Path, other: Path) -> bool:
-    with suppress(OSError):
-        return one.samefile(other)
-    return False
 
 
 # -- what is read --------------------------------------------------------------------------------------

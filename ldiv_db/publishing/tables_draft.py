@@ -17,9 +17,6 @@ from ldiv_db.publishing.draft import NewClasses, RunDraft, Where, read_once, req
 from ldiv_db.publishing.result import Result
 from ldiv_db.requirements import Requirement
 
-#: The rows of a table that belongs to nobody, what the policy says of it, and where it goes.
-Public = tuple[Where, PolicyTable, Where]
-
 
 @dataclass
 class TablesDraft(RunDraft):
@@ -27,7 +24,8 @@ class TablesDraft(RunDraft):
 
     #: The tables that belong to people, each where it goes and as the audit reads it.
     members: Sequence[tuple[NewClasses, PublishedTable]] = ()
-    public: Sequence[Public] = ()
+    #: The rows of the others, which belong to nobody, what the policy says of them, and where they go.
+    public: Sequence[tuple[Where, PolicyTable, Where]] = ()
     wanted: Mapping[str, Sequence[Requirement]] = field(default_factory=dict)
 
     @property

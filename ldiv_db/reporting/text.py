@@ -188,7 +188,7 @@ def _statements_text(statements: Sequence[Statement] | None) -> Iterator[str]:
 
 def _plan_facts(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
     options = ", ".join(f"{name}: {value}" for name, value in document["options"].items())
-    yield "algorithm", document["algorithm"] + (f" ({options})" if options else "")
+    yield "algorithm", f"{document['algorithm']} ({options})"
     if document["tries"]:
         yield "tries", ", ".join(document["tries"])
     if document["largest_l"] is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -70,6 +70,16 @@ class RequirementSpec:
             about = f" ({attribute.name})" if attribute else ""
             return [Problem(f"{key}.{self.name}", f"{error}{about}")]
         return []
+
+    def problems_among(self, key: str, sensitive: Collection[str], in_order: bool) -> list[Problem]:
+        """Its problems in a policy of these sensitive attributes."""
+        known = {name.lower() for name in sensitive}
+        unknown = [
+            Problem(f"{key}.sensitive", f"{name!r} is not sensitive", nearest(name, sensitive))
+            for name in self.sensitive
+            if name.lower() not in known
+        ]
+        return [*self.problems(key), *self.problems_of_each(key, in_order), *unknown]
 
     def problems_of_each(self, key: str, in_order: bool) -> list[Problem]:
         """Why it cannot be asked at each position, if it is; `in_order`: people's rows are published in their order."""

@@ -22,6 +22,7 @@ from ldiv_db.database.errors import AuditError, PolicyError, Problem, refuse
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.display import Shown
 from ldiv_db.policy.document import Policy
+from ldiv_db.policy.limits import limit_problems
 from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.quasi_identifiers import column_problems
 from ldiv_db.policy.resolve import Resolved, as_read
@@ -36,10 +37,9 @@ from ldiv_db.publishing.in_database import InDatabase
 from ldiv_db.publishing.in_file import Folder
 from ldiv_db.publishing.refusals import TargetCheck, foresee_loss
 from ldiv_db.publishing.result import Earlier
-from ldiv_db.publishing.tables_draft import Public
 from ldiv_db.recoding.encode import read_source
 from ldiv_db.recoding.links import LinkedTable, check_links, in_order, linked_rows
-from ldiv_db.recoding.shapes import Shapes
+from ldiv_db.recoding.shapes import Shapes, shapes_of
 from ldiv_db.recoding.snapshot import read_columns
 from ldiv_db.recoding.stacked import Member, Stack
 from ldiv_db.recoding.units import Units, asking_each
@@ -108,21 +108,22 @@ def resolve_tables(opened: OpenedTables) -> list[MemberTable]:
         with problems.collected(f"tables.{linked.name}"):
             resolved, algorithm = resolve_algorithm(engine, policy, folder)
             if algorithm.traits.recodes_globally:
-                what = f"{algorithm.name} gives a value one label wherever it is, and people have several rows"
-                raise PolicyError([Problem("algorithm.name", what, "algorithm: auto, topdown, peel or mondrian")])
+                refuse(limit_problems(opened.policy, "a global recoding", algorithm=algorithm.name))
             types = types_as(opened.policy.tables, linked.name, resolved.released, resolved.columns)
-            target = checked_target(opened, policy, types)
+            target = checked_target(opened, linked.name, policy, types)
             found.append(MemberTable(linked, resolved, algorithm, target, as_read(engine, policy, linked.relation)))
     refuse(told_once(problems.found))
     return found
 
 
-def checked_target(opened: OpenedTables, policy: Policy, types: Mapping[str, str]) -> Relation | FileRelation:
-    """Where a table of such a policy goes, whose columns have these types.
+def checked_target(
+    opened: OpenedTables, name: str, policy: Policy, types: Mapping[str, str]
+) -> Relation | FileRelation:
+    """Where a table goes that has columns of these types.
 
     Raises PolicyError unless it may go there, whatever the release reads.
     """
-    engine, folder, target = opened.engine, opened.context.folder, policy.target
+    engine, folder, target = opened.engine, opened.context.folder, opened.policy.tables[name].target
     whole = destination_of_tables(engine, opened.policy.targets, folder)
     destination = whole if isinstance(whole, Folder) else destination_of(engine, target, folder, [])
     if not isinstance(destination, InDatabase | Folder):
@@ -138,12 +139,9 @@ def checked_target(opened: OpenedTables, policy: Policy, types: Mapping[str, str
     return destination.file(target) if isinstance(destination, Folder) else destination.table
 
 
-def public_tables(opened: OpenedTables) -> list[Public]:
-    """The tables that belong to nobody, and where they go.
-
-    Raises PolicyError for columns that the policy does not classify.
-    """
-    problems, found = Problems(), list[Public]()
+def public_targets(opened: OpenedTables) -> dict[str, Relation | FileRelation]:
+    """Where the tables go that belong to nobody; raises PolicyError for columns that the policy does not classify."""
+    problems, found = Problems(), dict[str, Relation | FileRelation]()
     for name, rows in opened.public.items():
         table = opened.policy.tables[name]
         own = {"tables": {}, "target": table.target, "quasi_identifiers": {}, "sensitive": {}, "keep": table.keep}
@@ -151,7 +149,7 @@ def public_tables(opened: OpenedTables) -> list[Public]:
         with problems.collected(f"tables.{name}"):
             columns = columns_of(opened.engine, rows)
             refuse(column_problems(policy, columns))
-            found.append((rows, table, checked_target(opened, policy, policy.released.types(columns))))
+            found[name] = checked_target(opened, name, policy, policy.released.types(columns))
     problems.refuse()
     return found
 
@@ -170,52 +168,66 @@ class People:
     tables: Sequence[MemberTable]
     stack: Stack
     secret: str
-    shapes: Shapes
 
     @cached_property
     def required(self) -> tuple[dict[str, list[Requirement]], list[Named]]:
-        """What is required of each sensitive column's people, and of those alone who have no value of any.
+        """What is required of them, and the values with thresholds of their own that no row has."""
+        return self._required(self.opened.policy, self.tables)
 
-        Also the values with thresholds of their own that no row has.
+    def planned(self) -> tuple[Task, Algorithm, str]:
+        """The task whose levels can all meet what is required, its algorithm, and why it was chosen.
+
+        Raises InfeasibleError if there are no such levels.
         """
+        policy, listener = self.opened.policy, self.opened.context.listener
+        return self._search(policy, self.tables, self.required[0], listener).found(self._shapes)
+
+    def by_others(self) -> WhatIf | None:
+        """What becomes of them by other policies; None where they have no labels."""
+        policy, quiet = self.opened.policy, Listener()
+        task = self._search(policy, self.tables, self.required[0], quiet).joined(self._shapes)
+
+        def again(other: Policy) -> tuple[Algorithm, Task]:
+            tables = self._under(other)
+            wanted, _ = self._required(other, tables)
+            found, algorithm, _ = self._search(other, tables, wanted, quiet).found(self._shapes)
+            return algorithm, found
+
+        return None if task is None else WhatIf(policy, task, again, self.opened.context.show_values)
+
+    def _under(self, policy: Policy) -> list[MemberTable]:
+        """The tables held against another policy; raises PolicyError."""
+        engine, policies = self.opened.engine, members_of(policy)
+        return [
+            replace(one, resolved=one.resolved.under(engine, own), algorithm=make_algorithm(own))
+            for one in self.tables
+            for own in (policies[one.name].with_source(one.resolved.policy.source),)
+        ]
+
+    @cached_property
+    def _shapes(self) -> Shapes:
+        return shapes_of(self.opened.engine, self.stack, self.secret)
+
+    def _required(
+        self, policy: Policy, tables: Sequence[MemberTable]
+    ) -> tuple[dict[str, list[Requirement]], list[Named]]:
+        """What is required of each sensitive column's people, and of those alone who have no value of any."""
         wanted, absent = dict[str, list[Requirement]](), list[Named]()
-        for one, member in zip(self.tables, self.stack.members, strict=True):
+        for one, member in zip(tables, self.stack.members, strict=True):
             found, lacking = resolve_requirements(self.opened.engine, one.resolved.required, member.encoded)
             absent += lacking
             for axis in member.encoded.told:
                 refuse_people(found[axis.column.name], one.resolved.suppressed)
                 wanted[named_in(one.name, axis.column.name)] = found[axis.column.name]
-        return required_of_people(self.opened.policy.require, wanted), absent
+        return required_of_people(policy.require, wanted), absent
 
-    def planned(self, listener: Listener) -> tuple[Task, Algorithm, str]:
-        """The task whose levels can all meet what is required, its algorithm, and why it was chosen.
-
-        Raises InfeasibleError if there are no such levels.
-        """
-        return self._search(listener).found(self.shapes)
-
-    def by_others(self) -> WhatIf | None:
-        """What becomes of them by other policies; None where they have no labels."""
-        task, quiet = self._search(Listener()).joined(self.shapes), Listener()
-
-        def again(other: Policy) -> tuple[Algorithm, Task]:
-            found, algorithm, _ = self._under(other).planned(quiet)
-            return algorithm, found
-
-        return None if task is None else WhatIf(self.opened.policy, task, again, self.opened.context.show_values)
-
-    def _under(self, policy: Policy) -> People:
-        """The same with the tables held against another policy; raises PolicyError."""
-        engine, policies = self.opened.engine, members_of(policy)
-        tables = [
-            replace(one, resolved=one.resolved.under(engine, own), algorithm=make_algorithm(own))
-            for one in self.tables
-            for own in (policies[one.name].with_source(one.resolved.policy.source),)
-        ]
-        return replace(self, opened=replace(self.opened, policy=policy), tables=tables)
-
-    def _search(self, listener: Listener) -> LevelSearch:
-        policy, tables, wanted = self.opened.policy, self.tables, self.required[0]
+    def _search(
+        self,
+        policy: Policy,
+        tables: Sequence[MemberTable],
+        wanted: dict[str, list[Requirement]],
+        listener: Listener,
+    ) -> LevelSearch:
         every = [found for own in wanted.values() for found in own]
         forms = {named_in(t.name, name): form for t in tables for name, form in t.resolved.released.forms.items()}
         heard = (listener.on_progress, listener.on_search)
@@ -231,7 +243,8 @@ class PreparedTables(Shown, Foreseen):
 
     people: People
     watch: Watch
-    public: Sequence[Public]
+    #: Where the tables go that belong to nobody.
+    public: Mapping[str, Relation | FileRelation]
     #: How many rows each table has, and how many of them are to be published.
     rows: Mapping[str, tuple[int, int]]
 

@@ -28,7 +28,6 @@ from ldiv_db.publishing.tables_draft import TablesDraft
 from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.recoding.loss import TableLoss, loss_of_tables, measure_recoding
 from ldiv_db.recoding.recode import keep_types, plan_recoding
-from ldiv_db.recoding.shapes import shapes_of
 from ldiv_db.recoding.stacked import Member, stacked
 from ldiv_db.recoding.units import POSITION, Link, Units, with_numbers
 from ldiv_db.running.classes import measure_similarity
@@ -45,7 +44,7 @@ from ldiv_db.running.tables import (
     fingerprint_of,
     look_back_on_tables,
     open_tables,
-    public_tables,
+    public_targets,
     resolve_tables,
 )
 from ldiv_db.solving.auto import Auto
@@ -61,7 +60,7 @@ def prepare_tables(engine: Engine, context: Context, policy: Policy, publishes: 
     others = engine.snapshot.others
     with engine.transaction() if others else nullcontext():  # what is read of all tables is of one moment
         opened = open_tables(engine, context, policy)
-        tables, public = resolve_tables(opened), public_tables(opened)
+        tables, public = resolve_tables(opened), public_targets(opened)
         earlier, watch = look_back_on_tables(opened, tables, run_id)
         if publishes:
             earlier.require_safe()
@@ -72,9 +71,9 @@ def prepare_tables(engine: Engine, context: Context, policy: Policy, publishes: 
             opened = replace(opened, policy=policy.model_copy(update={"seed": seed}))
             tables = resolve_tables(opened)
         stack = stacked(engine, list(encoded_tables(engine, context, tables)))
-    whose = People(opened, tables, stack, secret, shapes_of(engine, stack, secret))
+    whose = People(opened, tables, stack, secret)
     with remedied(whose.by_others):
-        task, algorithm, chosen = whose.planned(context.listener)
+        task, algorithm, chosen = whose.planned()
         feasible = check_levels(algorithm, task, context.show_values)
     stages = expected(algorithm.stages(task, feasible), task.cell_count, len(task.encoded.axes))
     context.listener.on_expected(stages)
@@ -228,9 +227,8 @@ def draft_tables(ready: PreparedTables, context: Context, begun: float) -> Table
         for o, m in zip(tables, ready.people.stack.members, strict=True)
     ]
     members = list(zip(made, read, strict=True))
-    return TablesDraft(
-        made[0], ready.watch, result, begun, members=members, public=ready.public, wanted=ready.task.wanted
-    )
+    public = [(rows, opened.policy.tables[name], ready.public[name]) for name, rows in opened.public.items()]
+    return TablesDraft(made[0], ready.watch, result, begun, members=members, public=public, wanted=ready.task.wanted)
 
 
 def rehearse_tables(ready: PreparedTables) -> tuple[Result, list[PublishedTable]]:

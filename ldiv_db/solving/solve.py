@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Plan, Task, forming
@@ -32,6 +32,8 @@ class PartwiseSolver:
     part_rows: int = PART_ROWS
     workers: int | None = 1
     effort: Effort = LEAST
+    #: Plans that were made with others, by the algorithm and the rows of their tasks.
+    made: Mapping[tuple[str, Relation], Plan] = field(default_factory=dict)
 
     def plan(self, algorithm: Algorithm, task: Task) -> Plan:
         """The plan of a task as a whole: solved, without outliers; raises SuppressionError if it has too few rows.
@@ -40,9 +42,8 @@ class PartwiseSolver:
         """
         if levels := level_tasks(task):
             new = [own for _, own in levels if (TopDown.name, own.encoded.rows) not in task.made]
-            made = {**task.made, **self._made_together(algorithm, new)}
-            planned = [(level, self.plan(algorithm, replace(own, made=made))) for level, own in levels]
-            return planned_levels(task, planned)
+            solver = replace(self, made={**task.made, **self._made_together(algorithm, new)})
+            return planned_levels(task, [(level, solver.plan(algorithm, own)) for level, own in levels])
         plan = self.solve(algorithm, task)
         task.refuse_left_out(task.encoded.row_count - plan.row_count(task.engine))
         plan = without_outliers(task, algorithm, plan)
@@ -52,7 +53,7 @@ class PartwiseSolver:
         """The algorithm's plan of a task, as that of its parts together if it has too many rows for one."""
         if isinstance(algorithm, Chooser):
             return algorithm.choose(task, self.solve)
-        if plan := task.made.get((algorithm.name, task.encoded.rows)):
+        if plan := self.made.get((algorithm.name, task.encoded.rows)):
             return plan
         task.stage(forming(algorithm.name))
         traits, cells = algorithm.traits, task.encoded.size

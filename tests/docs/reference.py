@@ -9,12 +9,15 @@ import inspect
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import groupby
+from os.path import relpath
 from pathlib import Path
 from textwrap import fill
 from typing import Any
 
 import ldiv_db
 from ldiv_db.commands.cli import COMMANDS, command_of
+from ldiv_db.policy.limits import LIMITS, Limit
 from tests.docs import output_schema, policy_schema
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference"
@@ -205,7 +208,26 @@ def front() -> str:
     return text.partition("\n## For developers\n")[0].replace("](docs/", "](")
 
 
+def limits() -> str:
+    """The page of what does not go together: those that a promise forbids lead to where the docs say so."""
+    text = [
+        "# What does not go together",
+        "`ldiv` refuses both together, with the reason and a way out. Links say why no promise holds; *italics* would"
+        " change nothing; all others are not there yet.",
+    ]
+    for feature, found in groupby(LIMITS, key=lambda limit: limit.feature):
+        text.append(f"**{feature}**: {', '.join(map(_limit, found))}")
+    return "\n\n".join(text) + "\n"
+
+
+def _limit(limit: Limit) -> str:
+    if limit.proof:
+        return f"[{limit.other}]({relpath(limit.proof, 'reference')})"
+    return f"*{limit.other}*" if limit.pointless else limit.other
+
+
 PAGES = {
+    "limits.md": limits,
     **{"../index.md": front, "commands.md": commands, "python.md": python},
     **{"output.schema.json": output_schema.page, "policy.schema.json": policy_schema.page},
 }
