@@ -275,8 +275,8 @@ def test_nothing_below_calls_back_into_runs_in_warehouses():
 
 
 #: What the package holds at most. A change may lower these numbers, and explains where it raises them.
-MOST_LINES, MOST_MODULES, MOST_TEMPLATES = 59_000, 318, 634
-MOST_LINES_OF_A_MODULE = 375
+MOST_LINES, MOST_MODULES, MOST_TEMPLATES = 58_450, 316, 634
+MOST_LINES_OF_A_MODULE = 350
 
 
 def test_the_package_grows_by_decision_alone():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,9 @@ from typing import Any
 
 from ldiv_db.database import catalog, migrate, postgres
 from ldiv_db.database.addresses import Place, TablePlace
-from ldiv_db.database.errors import ConflictError
+from ldiv_db.database.catalog import Column, columns_of, without_members
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import ConflictError, Problem, refuse
 from ldiv_db.database.files import renew_file, undone
 from ldiv_db.database.names import Relation
 from ldiv_db.database.traits_there import told_of_history
@@ -159,3 +161,35 @@ class InOtherDatabase(InTable):
         with self.engine.transaction():
             for table in tables:
                 self.engine.drop_table(table)
+
+
+def compare_columns(engine: Engine, types: Mapping[str, str], table: Relation, texts_hint: str = "") -> None:
+    """Raise PolicyError unless the table has the columns of a release, which are of these `types`, and no others.
+
+    `texts_hint` is for columns that should be text.
+    """
+    ours = {name.lower(): kind for name, kind in types.items()}
+    columns = {column.name.lower(): column for column in columns_of(engine, table)}
+    theirs = {name: column.type for name, column in columns.items()}
+    label = ".".join(table.parts[-2:])
+    refuse(
+        Problem(
+            "target",
+            f"{label} has column {name} as {_shown(theirs, name)}, not {_shown(ours, name)}",
+            _hint(columns.get(name), ours.get(name), texts_hint),
+        )
+        for name in sorted(ours.keys() | theirs.keys())
+        if ours.get(name) != theirs.get(name)
+    )
+
+
+def _hint(theirs: Column | None, ours: str | None, texts_hint: str) -> str:
+    if theirs is None or ours is None:
+        return ""
+    if theirs.published == ours:
+        return f"ALTER COLUMN {theirs.name} TYPE {ours}: an enum lists values that no row need have"
+    return texts_hint if ours == "VARCHAR" else ""
+
+
+def _shown(types: Mapping[str, str], name: str) -> str:
+    return without_members(types.get(name, "none"))

@@ -16,7 +16,7 @@ from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
 from ldiv_db.policy.document import Policy
 from ldiv_db.publishing.destination import Destination
-from ldiv_db.publishing.in_database import MADE_ANEW, InDatabase, InOtherDatabase, InTable
+from ldiv_db.publishing.in_database import MADE_ANEW, InDatabase, InOtherDatabase, InTable, compare_columns
 from ldiv_db.publishing.in_file import DatabaseFile, DataFile, Folder, InFile
 
 #: Integers that Parquet has no type for; they would silently become floating-point numbers.
@@ -233,38 +233,6 @@ def refuse_catalog_schema(engine: Engine, table: Relation, key: str) -> None:
         raise refused(key, f"{kind.name} keeps names like {table.name} to itself", "name another table")
     if catalog.is_ours(engine, table):
         raise refused(key, f"schema {catalog.SCHEMA!r} is the catalog's own", "name another schema, or table")
-
-
-def compare_columns(engine: Engine, types: Mapping[str, str], table: Relation, texts_hint: str = "") -> None:
-    """Raise PolicyError unless the table has the columns of a release, which are of these `types`, and no others.
-
-    `texts_hint` is for columns that should be text.
-    """
-    ours = {name.lower(): kind for name, kind in types.items()}
-    columns = {column.name.lower(): column for column in columns_of(engine, table)}
-    theirs = {name: column.type for name, column in columns.items()}
-    label = ".".join(table.parts[-2:])
-    refuse(
-        Problem(
-            "target",
-            f"{label} has column {name} as {_shown(theirs, name)}, not {_shown(ours, name)}",
-            _hint(columns.get(name), ours.get(name), texts_hint),
-        )
-        for name in sorted(ours.keys() | theirs.keys())
-        if ours.get(name) != theirs.get(name)
-    )
-
-
-def _hint(theirs: Column | None, ours: str | None, texts_hint: str) -> str:
-    if theirs is None or ours is None:
-        return ""
-    if theirs.published == ours:
-        return f"ALTER COLUMN {theirs.name} TYPE {ours}: an enum lists values that no row need have"
-    return texts_hint if ours == "VARCHAR" else ""
-
-
-def _shown(types: Mapping[str, str], name: str) -> str:
-    return without_members(types.get(name, "none"))
 
 
 # -- files ---------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ All that is known of a requirement is in its class, which enters itself under it
 another one is imported here.
 """
 
-from ldiv_db.requirements.base import HARMLESS, REQUIREMENTS, ROWS_ALONE, Attribute, Requirement
+from ldiv_db.requirements.base import HARMLESS, REQUIREMENTS, Requirement
 from ldiv_db.requirements.closeness import BetaLikeness, DeltaDisclosure, TCloseness
 from ldiv_db.requirements.diversity import DistinctL, EntropyL, KAnonymity, PSensitiveK, RecursiveCL, UniqueDistinctL
 from ldiv_db.requirements.frequency import AlphaK, FrequencyL, Threshold
@@ -18,7 +18,7 @@ from ldiv_db.requirements.nearness import Proximity, Range
 from ldiv_db.requirements.parameters import plain
 from ldiv_db.requirements.risk import DeltaPresence, KMap, LargestRisk
 from ldiv_db.requirements.spec import RequirementSpec, parse_requirement
-from ldiv_db.requirements.values import Categories, make_categories
+from ldiv_db.requirements.values import ROWS_ALONE, Attribute, Categories, make_categories
 from ldiv_db.requirements.verdict import Verdict, judge, promised_by
 from ldiv_db.requirements.weighted import DistinctAlpha, EntropyAlpha, RecursiveAlpha
 

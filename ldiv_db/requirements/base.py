@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.equality import Step
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.names import Relation
 from ldiv_db.database.steps import Steps
@@ -23,8 +22,7 @@ from ldiv_db.database.templates import declared_params
 from ldiv_db.requirements.guarantees import Ceiling, Distribution, Guarantee
 from ldiv_db.requirements.histogram import OF_CLASSES, Classes, OnPeople
 from ldiv_db.requirements.parameters import RequirementSyntax, in_lowest_units, in_words, plain
-from ldiv_db.requirements.values import Categories, Named, shown_value
-from ldiv_db.taxonomies.taxonomy import Taxonomy
+from ldiv_db.requirements.values import ROWS_ALONE, Attribute, Categories, Named, shown_value
 
 #: What a policy may require, by its name: every subclass with a name of its own, unless it says otherwise.
 REQUIREMENTS: dict[str, type[Requirement]] = {}
@@ -35,29 +33,6 @@ NOT_OF_PEOPLE = {
 }
 #: What harmless values are called among the parameters.
 HARMLESS = "harmless"
-
-
-@dataclass(frozen=True)
-class Attribute:
-    """A sensitive attribute by its policy, with the order of its values if they have one: numbers and times do."""
-
-    name: str
-    categories: Categories | None = None
-    taxonomy: Taxonomy | None = None
-    is_number: bool = False
-    is_time: bool = False
-    #: The SQL type of its column.
-    type: str = "VARCHAR"
-    #: The values of which nothing is promised, as the column writes them.
-    harmless: tuple[Named, ...] = ()
-    #: The steps after which its texts are one.
-    same: tuple[Step, ...] = ()
-    #: Whether a row has a set of values.
-    of_sets: bool = False
-
-
-#: Stands where a table has no sensitive attribute: without a name, and of one value, so that a class is its rows.
-ROWS_ALONE = Attribute("")
 
 
 @dataclass(frozen=True)

@@ -28,10 +28,11 @@ from ldiv_db.database.errors import Problem
 from ldiv_db.database.flow import Flow
 from ldiv_db.database.names import Relation
 from ldiv_db.database.steps import Steps
-from ldiv_db.requirements.base import Attribute, Requirement
+from ldiv_db.requirements.base import Requirement
 from ldiv_db.requirements.guarantees import Distribution, Guarantee
 from ldiv_db.requirements.histogram import Classes, suppress_if_few
 from ldiv_db.requirements.parameters import distance, in_lowest_units, one_of, positive
+from ldiv_db.requirements.values import Attribute
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
 AUTO, EQUAL, ORDERED, HIERARCHICAL = GROUNDS = ("auto", "equal", "ordered", "hierarchical")

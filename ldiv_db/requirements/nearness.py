@@ -20,10 +20,11 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.names import Relation
 from ldiv_db.database.steps import Steps
-from ldiv_db.requirements.base import Attribute, Requirement
+from ldiv_db.requirements.base import Requirement
 from ldiv_db.requirements.guarantees import Distribution, Guarantee
 from ldiv_db.requirements.histogram import Classes, suppress_if_few
 from ldiv_db.requirements.parameters import DIGITS, decimal, plain_decimal, rounded, whole
+from ldiv_db.requirements.values import Attribute
 
 #: The units of a stretch of time in seconds, largest first; months and years have no one length.
 SECONDS = {"weeks": 604_800, "days": 86_400, "hours": 3_600, "minutes": 60, "seconds": 1}

@@ -15,8 +15,9 @@ from ldiv_db.database.errors import count_phrase, rows_phrase
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Relation
 from ldiv_db.database.steps import OneStatement
-from ldiv_db.requirements.base import Attribute, Requirement
+from ldiv_db.requirements.base import Requirement
 from ldiv_db.requirements.histogram import Classes
+from ldiv_db.requirements.values import Attribute
 
 #: Numbers are near if they lie within one such part of the column's range.
 PARTS = 100

@@ -22,12 +22,13 @@ from typing import Any, ClassVar
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Relation
 from ldiv_db.database.steps import Steps
-from ldiv_db.requirements.base import Attribute, Requirement
+from ldiv_db.requirements.base import Requirement
 from ldiv_db.requirements.diversity import KAnonymity
 from ldiv_db.requirements.guarantees import Distribution, Guarantee
 from ldiv_db.requirements.histogram import Classes, suppress_if_few
 from ldiv_db.requirements.parameters import DIGITS, LARGEST, distance, rounded, share, whole
 from ldiv_db.requirements.spec import RequirementSpec
+from ldiv_db.requirements.values import Attribute
 
 
 def table(argument: Any) -> str:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ldiv_db.database.errors import Problem, nearest
-from ldiv_db.requirements.base import REQUIREMENTS, ROWS_ALONE, Attribute, Requirement
+from ldiv_db.requirements.base import REQUIREMENTS, Requirement
 from ldiv_db.requirements.guarantees import Distribution
+from ldiv_db.requirements.values import ROWS_ALONE, Attribute
 
 
 @dataclass(frozen=True)

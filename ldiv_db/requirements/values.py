@@ -25,6 +25,7 @@ from typing import Any
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step
 from ldiv_db.database.names import SqlType
+from ldiv_db.taxonomies.taxonomy import Taxonomy
 
 #: A value as it is named: its text, or None for NULL.
 Named = str | None
@@ -250,3 +251,26 @@ def _explicit(count: int, scheme: Sequence[Any]) -> list[Fraction]:
     if math.lcm(*(weight.denominator for weight in weights)) > _LARGEST_DENOMINATOR:
         raise ValueError("weights take at most 15 digits")
     return weights
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A sensitive attribute by its policy, with the order of its values if they have one: numbers and times do."""
+
+    name: str
+    categories: Categories | None = None
+    taxonomy: Taxonomy | None = None
+    is_number: bool = False
+    is_time: bool = False
+    #: The SQL type of its column.
+    type: str = "VARCHAR"
+    #: The values of which nothing is promised, as the column writes them.
+    harmless: tuple[Named, ...] = ()
+    #: The steps after which its texts are one.
+    same: tuple[Step, ...] = ()
+    #: Whether a row has a set of values.
+    of_sets: bool = False
+
+
+#: Stands where a table has no sensitive attribute: without a name, and of one value, so that a class is its rows.
+ROWS_ALONE = Attribute("")

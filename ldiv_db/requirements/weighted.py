@@ -17,12 +17,12 @@ from typing import Any
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Relation
 from ldiv_db.database.steps import Steps
-from ldiv_db.requirements.base import Attribute, Requirement
+from ldiv_db.requirements.base import Requirement
 from ldiv_db.requirements.diversity import TOLERANCE, EntropyL, RecursiveCL
 from ldiv_db.requirements.guarantees import Distribution, Guarantee
 from ldiv_db.requirements.histogram import Classes, suppress_if_few
 from ldiv_db.requirements.parameters import at_least_one, in_words, not_negative, positive, rounded, whole
-from ldiv_db.requirements.values import Categories
+from ldiv_db.requirements.values import Attribute, Categories
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,9 @@ from ldiv_db.policy.resolve import Check, Findings, Resolved, resolve
 from ldiv_db.policy.sources import DECOMPOSITIONS, GROUP_ID
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.history import Published, Watch, forgotten, known_as
+from ldiv_db.publishing.in_database import compare_columns
 from ldiv_db.publishing.in_warehouse import InWarehouse
-from ldiv_db.publishing.refusals import compare_columns, refuse_read_tables, refuse_read_target
+from ldiv_db.publishing.refusals import refuse_read_tables, refuse_read_target
 from ldiv_db.publishing.result import HAND_OUT_ONE
 from ldiv_db.publishing.series import ANOTHER_TARGET, key_of, open_series
 from ldiv_db.publishing.series_draft import ReleaseStart
