@@ -398,7 +398,7 @@ def leave_open(con, listener):
         "CREATE TABLE bills AS SELECT i AS bill_id, i % 90 AS trip_id, i % 90 % 60 AS user_id FROM range(120) AS r(i)"
     )
     tables = []
-    for name, sensitive in (("visits", []), ("homes", ["rent"]), ("users", []), ("trips", []), ("bills", [])):
+    for name, sensitive in (("visits", []), ("homes", ["rent"]), ("users", []), ("trips", ["days"]), ("bills", [])):
         relation = Relation.parse(name)
         tables.append(ProfiledTable.of(engine, name, name, relation, profile_table(engine, relation, None, sensitive)))
     start_policy(engine, tables, find_links(engine, tables))
