@@ -64,13 +64,18 @@ class ValueHierarchy:
         """One more than any place: 0 is kept for everything."""
         return 1 + max([0, *(level.places for level in self.levels)])
 
+    @property
+    def bits(self) -> int:
+        """How many bits of a key tell its places: none where everything is the only one."""
+        return self.places.bit_length() if self.levels else 0
+
 
 def hierarchies_of(task: Task, measures: Sequence[Measure]) -> tuple[ValueHierarchy, ...]:
     """The hierarchies of all quasi-identifiers, their finest levels taken off where keys would not fit."""
     gains = task.engine.record("local/sum_gains", rows=task.encoded.rows, measures=measures)
     hierarchies = [_hierarchy(measure, gains) for measure in measures]
     room = KEY_BITS - MOST_VECTORS.bit_length() - 1
-    while sum(hierarchy.places.bit_length() for hierarchy in hierarchies) > room:
+    while sum(hierarchy.bits for hierarchy in hierarchies) > room:
         widest = max(range(len(hierarchies)), key=lambda axis: hierarchies[axis].places)
         old = hierarchies[widest]
         hierarchies[widest] = ValueHierarchy(old.measure, old.levels[1:], old.full)

@@ -224,7 +224,7 @@ class Peeling:
     @property
     def spread(self) -> int:
         """More than any key."""
-        return int(2 ** (sum(hierarchy.places.bit_length() for hierarchy in self.hierarchies) + 1))
+        return int(2 ** (sum(hierarchy.bits for hierarchy in self.hierarchies) + 1))
 
     def _good(self, members: Relation, rows: Relation, number: Identifier = CLASS_NO, least: int = 1) -> Relation:
         """(class_no): the classes of these members, of at least so many rows, that violate nothing."""
