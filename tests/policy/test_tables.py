@@ -144,6 +144,13 @@ def test_what_does_not_go_together_is_refused_by_name(changes: dict[str, Any], m
     assert line.endswith(")") or message in WITHOUT_WAY_OUT
 
 
+def test_what_is_said_of_all_tables_is_refused_once_and_nothing_follows_from_it() -> None:
+    found = told(suppressed="ignore", transparent=True, weight="n", nulls="suppress", key="patient_nr")
+    keys = [line.strip().partition(":")[0] for line in found.splitlines() if NOT in line]
+    assert sorted(keys) == ["key", "nulls", "suppressed", "transparent", "weight"]
+    assert "tables." not in found
+
+
 def test_what_cannot_be_read_is_told_with_the_table() -> None:
     assert "tables.stays.rows: " in told(stays__rows="apart")
     assert "tables.stays.sourse: unknown key" in told(stays__sourse="x")

@@ -276,6 +276,31 @@ def test_every_command_says_whether_it_counts_people_or_rows() -> None:
     assert "people if person identifies people" in str(ldiv_db.profile(con, "visits"))
 
 
+@pytest.mark.parametrize(
+    "mode", [{"rows": "together"}, {"rows": "aligned", "order": "row_no"}], ids=["together", "aligned"]
+)
+def test_numbers_of_people_have_no_gaps_whoever_is_left_out(mode: dict[str, str]) -> None:
+    con = duckdb.connect()
+    con.execute("CREATE TABLE visits (row_no INT, person INT, age INT, zone VARCHAR, value VARCHAR)")
+    rows = [row for row in visits(random.Random(9), 60) if row[1] is not None]
+    con.executemany("INSERT INTO visits VALUES (?, ?, ?, ?, ?)", rows)
+    policy: dict[str, Any] = {
+        "source": "visits",
+        "target": "release",
+        "quasi_identifiers": {"age": {"numeric": True}, "zone": {}},
+        "sensitive": ["value"],
+        "identifiers": ["row_no"],
+        "individual": {"column": "person", **mode},
+        "output": {"person": "who"},
+        "require": [{"k": 4}],
+        "algorithm": "topdown",
+        "suppression": 0.9,
+    }
+    assert ldiv_db.run(con, policy).loss.rows_suppressed
+    numbers = {number for (number,) in con.execute("SELECT who FROM release").fetchall()}
+    assert 0 < len(numbers) < len({row[1] for row in rows}) and numbers == set(range(1, len(numbers) + 1))
+
+
 def test_who_chooses_and_who_keeps_apart_are_known_by_name() -> None:
     choosing = {name for name in ALGORITHMS if issubclass(algorithm_of(name), Chooser)}
     assert choosing == set(CHOOSING) and set(KEEPS_APART) <= set(ALGORITHMS)
