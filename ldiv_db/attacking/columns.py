@@ -13,7 +13,7 @@ from ldiv_db.auditing.refusals import refuse_people
 from ldiv_db.database.catalog import columns_of, missing_columns
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem, refuse
+from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.quasi_identifiers import collect_hierarchies, infer, open_columns
@@ -55,13 +55,13 @@ class Columns(CheckRequest):
 
 def columns_asked(engine: Engine, table: Table, question: CheckRequest) -> Columns:
     """The columns that a question names; raises PolicyError for those that the table lacks, and if there are none."""
-    names, asked = [("qi", name) for name in question.quasi_identifiers], question
+    names, asked, lacking = [("qi", name) for name in question.quasi_identifiers], question, list[Problem]()
     if question.pair is not None:  # which shows quasi-identifiers as they are
-        refuse(missing_columns(engine, table, names, "table"))
+        lacking = missing_columns(engine, table, names, "table")
         if question.individual is not None:
             refuse_people((), "judge", is_pair=True)
         asked = replace(question, quasi_identifiers=())
-    refuse_request(engine, table, asked)
+    refuse_request(engine, table, asked, lacking)
     columns = Columns(question.quasi_identifiers, question.sensitive, question.require, question.class_column)
     return replace(columns, pair=question.pair, folder=question.folder).counting(question)
 

@@ -248,16 +248,18 @@ def _of_rows(engine: Engine, subject: Subject, request: CheckRequest, audits: li
     return [replace(one, verdicts=tuple(map(left_open, one.verdicts))) for one in audits]
 
 
-def refuse_request(engine: Engine, table: Table, request: CheckRequest) -> None:
-    """Raise PolicyError for columns that the table, or a pair, lacks, and for what is wrong with the request."""
+def refuse_request(engine: Engine, table: Table, request: CheckRequest, known: Sequence[Problem] = ()) -> None:
+    """Raise PolicyError for columns that the table, or a pair, lacks, and for what is wrong with the request.
+
+    With what is `known` to be wrong already.
+    """
     pair = request.pair
     main = request.told_apart_by
     sensitive = [("sensitive", name) for name in request.sensitive]
     given = {"individual": request.individual, "position": request.position}
     person = [(key, name) for key, name in given.items() if name]
-    problems = missing_columns(
-        engine, table, [*main, *([("group", pair.group)] if pair else sensitive), *person], "table"
-    )
+    named = [*main, *([("group", pair.group)] if pair else sensitive), *person]
+    problems = [*known, *missing_columns(engine, table, named, "table")]
     if pair is not None:
         counts = [("count", pair.count)] if pair.count else []
         problems += missing_columns(engine, pair.table, [("group", pair.group), *sensitive, *counts], "sensitive table")
