@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Plan, Task
@@ -84,7 +85,7 @@ class LevelSearch:
         """The task of people, its algorithm and why it was chosen; raises InfeasibleError if there are no levels."""
         with self.asked.engine.scope() as scope:
             chosen = self._best(shapes) if all(shapes.options.values()) else None
-            if chosen is None:
+            if not chosen:
                 way_out = "ask for less, or leave out the rows of those who have few in a query"
                 raise InfeasibleError(f"{self._why_not(shapes)}: {way_out}")
             task, algorithm, told = self.planned(shapes, chosen)
@@ -100,26 +101,30 @@ class LevelSearch:
         """What people publish so that all levels can meet the policy, and that loses least of what is tried."""
         best, least_lost, people = None, math.inf, sum(shapes.people.values())
         *fine, coarse = sorted({self._fewest, CLASSES * self._fewest, max(people // ONE_IN, CLASSES * self._fewest)})
-        starts = {least: settled(shapes, least) for least in (*fine, coarse)}
-        few = [least for least in fine if (found := starts[least]) and len(levels_of(found)) <= MANY]
+        start = cache(lambda least: settled(shapes, least) or {})
+        # With fewer people to a level there are more, which take long to find.
+        tried = fine if len(levels_of(start(coarse))) <= MANY else []
+        few = [least for least in tried if len(levels_of(start(least))) <= MANY]
         for least in dict.fromkeys((*few, coarse, *reversed(fine))):
-            chosen = starts[least]
-            if chosen is None or (best and (least_lost == math.inf or self._left_out(shapes, chosen) >= least_lost)):
+            if best and (least_lost == math.inf or self._left_out(shapes, start(least)) >= least_lost):
                 continue
-            able, within = self._able(shapes, chosen, least)
+            able, within = self._able(shapes, start(least), least)
             lost = math.inf
             if able and self._affords(within, able) and self._searches(within, able):
                 able, lost = self._improved(within, able)
-            if best is None or lost < least_lost:
+            if not best or lost < least_lost:
                 best, least_lost = able, lost
         return best
 
     def _searches(self, shapes: Shapes, chosen: Chosen) -> bool:
-        """Whether what levels lose is looked at: where it can be measured in little time."""
-        few = self.stack.encoded.row_count <= FEW or len(self.stack.members) == 1
-        if not (self.by_loss and few and len(levels_of(chosen)) <= MANY):
-            return False
-        return not any(self._quick.unfit(own) for _, own in self._tasks(shapes, chosen))
+        """Whether what levels lose is looked at."""
+        looks = self.by_loss and self._is_quick(chosen)
+        return looks and not any(self._quick.unfit(own) for _, own in self._tasks(shapes, chosen))
+
+    def _is_quick(self, chosen: Chosen) -> bool:
+        """Whether there are few rows and levels, so that one change after the other can be tried."""
+        small = self.stack.encoded.row_count <= FEW or len(self.stack.members) == 1
+        return small and len(levels_of(chosen)) <= MANY
 
     # -- what can be met ---------------------------------------------------------------------------------
 
@@ -127,7 +132,7 @@ class LevelSearch:
         """Levels that can meet the policy, and what may be published then; None if nothing can.
 
         The level of the most rows that cannot meet it is given up, as those below may with its people. All are where
-        there are many, unless nothing would be left.
+        that takes long, unless nothing would be left.
         """
         while chosen:
             poor = self._poor(shapes, chosen)
@@ -135,7 +140,7 @@ class LevelSearch:
                 break
             most = max(poor, key=lambda kept: (shapes.rows_of(kept), kept))
             self.failed = {shape: option for shape, option in chosen.items() if option.kept == most}
-            given_up = poor if len(levels_of(chosen)) > MANY else {most}
+            given_up = {most} if self._is_quick(chosen) else poor
             fewer = settled(shapes.without(given_up), least)
             shapes = shapes.without(given_up if fewer else {most})
             chosen = fewer or settled(shapes, least)
@@ -231,12 +236,8 @@ class LevelSearch:
     @property
     def _quick(self) -> LocalAlgorithm:
         """What makes classes to see what they lose: if it can be what makes them in the end they are kept."""
-        few = self.asked.encoded.row_count <= FEW
-        return (
-            TopDown({})
-            if few and (isinstance(self.algorithm, Chooser) or self.algorithm.name == "topdown")
-            else Mondrian({})
-        )
+        is_made = isinstance(self.algorithm, Chooser) or self.algorithm.name == "topdown"
+        return TopDown({}) if is_made and self.asked.encoded.row_count <= FEW else Mondrian({})
 
     def _left_out(self, shapes: Shapes, chosen: Chosen) -> float:
         """What the rows lose that are left out."""
