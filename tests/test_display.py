@@ -63,9 +63,6 @@ def returned(con, table):
     result = ldiv_db.run(con, POLICY)
     audits = ldiv_db.check(con, result.table(), [NASTY, "sex"], "disease", ["distinct:3", "k:3"])
     attacks = ldiv_db.attack(con, result.table(), policy=POLICY, known="t", show_values=True)
-    series = {key: part for key, part in POLICY.items() if key not in ("algorithm", "require")}
-    unique = {"require": [{"unique_distinct": 3}], "key": "id", "target": {"prefix": "again"}}
-    con.execute("CREATE TABLE keyed AS SELECT row_number() OVER () AS id, * FROM t")
     objects = [
         result,
         audits,
@@ -74,10 +71,24 @@ def returned(con, table):
         ldiv_db.profile(con, "t", sensitive="disease"),
         ldiv_db.measure(con, result.table(), POLICY),
         ldiv_db.plan(con, {**POLICY, "target": "other"}),
-        ldiv_db.run(con, {**series, **unique, "source": "keyed"}),
         *of_tables(),
     ]
     return {type(shown): shown for shown in objects}
+
+
+def test_a_night_of_a_series_looks_as_any_release(con, table):
+    """It has figures of its own, and no loss of a whole table."""
+    table("t", COLUMNS, ROWS)
+    con.execute("CREATE TABLE keyed AS SELECT row_number() OVER () AS id, * FROM t")
+    series = {key: part for key, part in POLICY.items() if key not in ("algorithm", "require")}
+    unique = {"require": [{"unique_distinct": 3}], "key": "id", "target": {"prefix": "again"}}
+    night = ldiv_db.run(con, {**series, **unique, "source": "keyed"})
+    page, tags = night._repr_html_(), Tags()
+    tags.feed(page)
+    assert not tags.open and "<svg" not in page and repr(night).startswith("Release 1: ")
+    (figures,) = FORMS[ldiv_db.Result].records(night)
+    assert figures["release"] == 1 and "lm_mean" not in figures
+    assert not any("123456789123" in text for text in (page, repr(night), str(night), str(figures)))
 
 
 def test_every_class_that_is_returned_has_a_form(returned):

@@ -478,8 +478,8 @@ def test_rows_that_are_gone_changed_and_back(con, people):
     assert (second.figures["counterfeits"], second.figures["rows_changed"], second.figures["groups_new"]) == (1, 1, 0)
     assert con.execute("FROM pub.p_2_sa").fetchall() == before
     assert con.execute("SELECT count(*) FROM pub.p_2_qid").fetchone() == (8,)
-    assert second.notes[:2] == ["1 published row has other sensitive values now; the old ones stay",
-                            "1 published row is gone; its values stay in its group"]  # fmt: skip
+    assert second.notes[:2] == ("1 published row has other sensitive values now; the old ones stay",
+                                "1 published row is gone; its values stay in its group")  # fmt: skip
     con.execute("INSERT INTO people VALUES (4, 4, 'b', 'q')")
     third = publish(con, policy()).figures
     assert (third["counterfeits"], third["rows_published"]) == (0, 9)
