@@ -19,10 +19,10 @@ from typing import Any
 from ldiv_db.auditing.people_names import NEARLY_UNIQUE, tells_one
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import FileRelation, Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
-from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.names import Identifier
 from ldiv_db.display import per_cent
 from ldiv_db.policy.resolve import Source
 
@@ -39,7 +39,6 @@ _WAY_OUT = "Generalise it under `quasi_identifiers`, or leave it out, unless nob
 
 #: The template that counts them, also in a warehouse.
 COUNTED = "auditing/kept/count_values"
-Table = Relation | FileRelation
 Rows = Iterable[Sequence[Any]]
 #: Columns by the names that are told, as the table that is read calls them.
 Named = Mapping[str, Identifier]

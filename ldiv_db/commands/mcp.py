@@ -26,7 +26,7 @@ from ldiv_db.database.context import working_engine
 from ldiv_db.database.errors import InfeasibleError, LdivError, PolicyError, Problem
 from ldiv_db.policy.changes import over_earlier
 from ldiv_db.policy.quasi_identifiers import open_columns
-from ldiv_db.policy.reading import Policy, read_policy
+from ldiv_db.policy.reading import Policy, of_one_table, read_policy
 from ldiv_db.reporting.request import ReportRequest, written_policy
 from ldiv_db.reporting.risks import before, protection_of, residual_risks
 from ldiv_db.requirements.risk import HIGH, bounded_risk
@@ -64,7 +64,7 @@ class Answers:
     database: str
     policy: Policy
     folder: Path
-    release: str
+    release: str | None
     told: Mapping[str, Any]
     resources: DatabaseOptions
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -115,7 +115,7 @@ class Answers:
             working_engine(connection, None, self.resources.catalog_name) as engine,
             named_databases(engine, self.policy.databases, self.folder),
         ):
-            source = open_columns(engine, self.policy, self.folder)
+            source = open_columns(engine, of_one_table(self.policy), self.folder)
             threshold = self.told["threshold"] or bounded_risk(self.policy.require) or HIGH
             return before(engine, source, self.policy, read_threshold(threshold))
 
@@ -195,7 +195,8 @@ def mcp_command(
     """
     wanted, folder = read_policy(policy), policy.parent
     target = wanted.target
-    where = release or (str(folder / target.file) if target.file else str(target.table))
+    own = str(folder / target.file) if target.file else target.table  # of several tables a report opens each
+    where = release or (None if wanted.tables else own)
     server = server_of(Answers(database, wanted, folder, where, told, resources))
     with suppress(BrokenPipeError):
         server.run()

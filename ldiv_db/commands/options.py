@@ -18,11 +18,13 @@ from typing import Annotated, Any
 import typer
 
 from ldiv_db.commands.console import open_for_command
+from ldiv_db.database.addresses import address_of, is_attached
 from ldiv_db.database.attach import CATALOG
 from ldiv_db.database.connections import Settings
 from ldiv_db.database.counted import names_warehouse, open_named, open_planned
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.names import Relation
 from ldiv_db.database.requests import Asked, asked_fields
 from ldiv_db.publishing.ledger_there import ledger_of
 
@@ -124,6 +126,15 @@ def _size(text: str | None) -> str | None:
     raise typer.BadParameter(f"{text!r} is not a size, write e.g. 500MB or 4GB")
 
 
+def of_data_file(context: typer.Context, text: str | None) -> str | None:
+    """The table that is named; without one, or a policy, that of a data file in place of a database."""
+    database, policy = (context.params.get(name) for name in ("database", "policy"))
+    if text is not None or policy is not None or database is None or is_attached(database):
+        return text
+    name = address_of(database).table
+    return None if name is None else str(Relation((name,)))
+
+
 # -- single options ----------------------------------------------------------------------------------
 
 Database = Annotated[
@@ -137,7 +148,10 @@ Database = Annotated[
 Published = Annotated[str, typer.Argument(help="A table, a view, or a .parquet or .csv file.")]
 Released = Annotated[
     str | None,
-    typer.Argument(help="A table, a view, or a .parquet or .csv file; a policy of several tables names them itself."),
+    typer.Argument(
+        callback=of_data_file,
+        help="A table, a view, or a .parquet or .csv file; left out, the policy's tables or a data file as DATABASE.",
+    ),
 ]
 PolicyFile = Annotated[Path, typer.Argument(help="The policy, a YAML file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]

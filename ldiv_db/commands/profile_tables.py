@@ -11,7 +11,7 @@ from typing import Any
 from ldiv_db.commands.console import split_names
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Listener
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import FileRelation, Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, LdivError, Problem, refuse, refused, rows_phrase
 from ldiv_db.database.names import Relation
@@ -115,7 +115,7 @@ def _profiled(
     return found, empty
 
 
-def _source(table: str, relation: Relation | FileRelation, folder: Path) -> str:
+def _source(table: str, relation: Table, folder: Path) -> str:
     """The name of the table in a policy that lies in `folder`: a file's path is relative to the policy."""
     if isinstance(relation, Relation) or os.path.isabs(table):
         return table

@@ -120,7 +120,7 @@ def check_command(
     *,
     database: Database,
     series: Annotated[str | None, typer.Argument(help="A series of the ledger.")] = None,
-    tables: Annotated[dict[str, Any], OptionsOf(releases.PublishedTables)],
+    tables: Annotated[dict[str, Any], OptionsOf(releases.SequenceRequest)],
     json: Json = False,
     catalog: Catalog = None,
 ) -> None:
@@ -141,7 +141,7 @@ def check_command(
         if series is not None:
             found = releases.check_series(engine, series)
         else:
-            found = releases.check_sequence(engine, releases.PublishedTables(**tables))
+            found = releases.check_sequence(engine, releases.SequenceRequest(**tables))
     show(found.as_dict(), chain(found.text(), [_IN_TURN] if series is None and len(found.releases) > 1 else []), json)
     if not found.holds:
         raise typer.Exit(1)

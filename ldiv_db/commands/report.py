@@ -10,7 +10,7 @@ import typer
 
 from ldiv_db.api import Report, report
 from ldiv_db.commands.console import ProgressDisplay, show, split_columns
-from ldiv_db.commands.options import Database, DatabaseOptions, Json, OptionsOf, Quiet, grouped
+from ldiv_db.commands.options import Database, DatabaseOptions, Json, OptionsOf, Quiet, grouped, of_data_file
 from ldiv_db.commands.table_options import AskedTable
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import refused
@@ -68,7 +68,9 @@ def report_command(
     release: Annotated[
         str | None,
         typer.Argument(
-            help="A table, a view, a .parquet or .csv file, or the id of a run; left out, the tables of the policy."
+            callback=of_data_file,
+            help="A table, a view, a .parquet or .csv file, or the id of a run; left out, the policy's tables or a data"
+            " file as DATABASE.",
         ),
     ] = None,
     table: AskedTable,

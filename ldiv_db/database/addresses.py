@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from ldiv_db.database.connections import ClientRelation, connect, relation_of
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import FileRelation, Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, refused
 from ldiv_db.database.names import Relation, literal
@@ -59,6 +59,11 @@ class Address:
     def is_data(self) -> bool:
         """True of a data file, which is opened as a database in memory that has it under its name."""
         return self.kind is DUCKDB and FileRelation.of(self.text) is not None
+
+    @property
+    def table(self) -> str | None:
+        """The name of the one table of a data file; None of a database."""
+        return Path(self.text).name.partition(".")[0] if self.is_data else None
 
     @property
     def is_memory(self) -> bool:
@@ -156,7 +161,7 @@ class TablePlace:
 class FilePlace:
     """A file, which is read on a connection of its own; of a DuckDB file a table."""
 
-    def __init__(self, path: Path, table: Relation | FileRelation):
+    def __init__(self, path: Path, table: Table):
         self.path = path
         self.table = table
 

@@ -124,8 +124,8 @@ def open_address(
         open_database(MEMORY, settings=settings) as connection,
         nullcontext() if catalog is None else _catalog_file(connection, catalog, read_only),
     ):
-        if path is not None and address.is_data:
-            _view_file(Engine(connection), path)
+        if path is not None and address.table is not None:
+            _view_file(Engine(connection), path, address.table)
         elif address.kind is not DUCKDB:
             _attach_current(connection, address, catalog is not None or read_only or not address.kind.takes_back)
         elif path is not None:
@@ -248,10 +248,10 @@ def _attach_source(engine: Engine, path: Path) -> None:
     engine.execute(f"USE {Identifier(name).sql()}")
 
 
-def _view_file(engine: Engine, path: Path) -> None:
-    """A view of a data file under its name, without its endings; raises PolicyError if it cannot be read."""
-    name, read = Identifier(path.name.partition(".")[0]), resolve_source(engine, str(path), Path(), "database")
-    engine.execute(f"CREATE VIEW {name.sql()} AS SELECT * FROM {read.sql()}")
+def _view_file(engine: Engine, path: Path, name: str) -> None:
+    """A view of a data file; raises PolicyError if it cannot be read."""
+    read = resolve_source(engine, str(path), Path(), "database")
+    engine.execute(f"CREATE VIEW {Identifier(name).sql()} AS SELECT * FROM {read.sql()}")
 
 
 def _attach_file(engine: Engine, path: Path, name: str | None, read_only: bool) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import FileRelation, Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, Problem, nearest, refused
 from ldiv_db.database.names import Identifier, Relation, SqlType, literal
@@ -93,7 +93,7 @@ def without_members(kind: str, enum: str = "ENUM") -> str:
     return _ENUM.sub(lambda found: found[1] or enum, kind)
 
 
-def columns_of(engine: Engine, source: Relation | FileRelation) -> list[Column]:
+def columns_of(engine: Engine, source: Table) -> list[Column]:
     """The columns of a table, view or file, in their order; raises DatabaseError if there is no such source."""
     if isinstance(source, FileRelation) and source.form and not source.hive:
         return [Column(*column) for column in source.form.columns]
@@ -135,7 +135,7 @@ def type_named(engine: Engine, text: str) -> str | None:
     return str(name)
 
 
-def is_foreign(engine: Engine, relation: Relation | FileRelation) -> bool:
+def is_foreign(engine: Engine, relation: Table) -> bool:
     """True if a relation lies, or would lie, in a database that is not DuckDB's own; files lie in none."""
     return isinstance(relation, Relation) and engine.snapshot.kind(located(engine, relation)[0]) != "duckdb"
 
@@ -304,9 +304,7 @@ def catalog_of(engine: Engine, relation: Relation) -> str:
     return located(engine, relation)[0]
 
 
-def missing_columns(
-    engine: Engine, table: Relation | FileRelation, asked: Sequence[tuple[str, str]], what: str
-) -> list[Problem]:
+def missing_columns(engine: Engine, table: Table, asked: Sequence[tuple[str, str]], what: str) -> list[Problem]:
     """The columns, each with the option that names it, that the table lacks."""
     names = [column.name for column in columns_of(engine, table)]
     known = {name.lower() for name in names}

@@ -19,7 +19,7 @@ from typing import Any, TypeVar, cast
 
 from ldiv_db.database import interrupts
 from ldiv_db.database.connections import ClientError, Connection, StoppedError, attempt
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.failures import failure_of, refuse_half_characters, unread_type
 from ldiv_db.database.names import CallerView, Identifier, Part, Relation, literal
@@ -77,7 +77,7 @@ class Engine(TableQueries):
         self._views: set[Relation] = set()
         self._counted: dict[Relation, int] = {}  # rows of TEMP tables that hold what was selected, and nothing since
         self._answers: dict[Relation, list[tuple[tuple[object, ...], Any]]] = {}  # what was asked of them, likewise
-        self._described: dict[Relation | FileRelation, list[tuple[str, str]]] = {}
+        self._described: dict[Table, list[tuple[str, str]]] = {}
         self._caller_views: list[Relation] = []
         self._registered: set[Relation] = set()
         self._snapshot: Snapshot | None = None
@@ -98,7 +98,7 @@ class Engine(TableQueries):
         self._counted[target] = self._timed(name, statement)
         return target
 
-    def count(self, rows: Relation | FileRelation, *where: Where) -> int:
+    def count(self, rows: Table, *where: Where) -> int:
         """As of any table; known of what was materialised and is as it was."""
         known = self._counted.get(rows) if isinstance(rows, Relation) and not where else None
         return super().count(rows, *where) if known is None else known
@@ -119,7 +119,7 @@ class Engine(TableQueries):
         if known is not None and added is not None:
             self._counted[target] = known + added
 
-    def describe(self, source: Relation | FileRelation) -> list[tuple[str, str]]:
+    def describe(self, source: Table) -> list[tuple[str, str]]:
         """The columns of a table, view or file with their types; a table's are asked for once in a transaction of ours.
 
         Raises DatabaseError if there is no such source.

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ldiv_db.database.catalog import Column, columns_of, definition_of, is_foreign
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import FileRelation, Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, Problem, count_phrase, refuse
 from ldiv_db.database.names import Identifier, Relation, Value
@@ -91,7 +91,7 @@ def looseness(column: Column) -> Looseness | None:
     return "members" if is_nested(column) or any(name in column.type for name in _REFUSED) else None
 
 
-def text_with_collation(engine: Engine, source: Relation | FileRelation) -> list[Column]:
+def text_with_collation(engine: Engine, source: Table) -> list[Column]:
     """The columns of text if one of them has a collation; files have none."""
     if isinstance(source, FileRelation) or " COLLATE " not in _definition(engine, source):
         return []
@@ -111,7 +111,7 @@ def _definition(engine: Engine, source: Relation) -> str:
             engine.execute(f"DROP TABLE {name}")
 
 
-def refuse_respelt(engine: Engine, rows: Relation | FileRelation, columns: Sequence[tuple[str, Identifier]]) -> None:
+def refuse_respelt(engine: Engine, rows: Table, columns: Sequence[tuple[str, Identifier]]) -> None:
     """Raise PolicyError for the columns, by the keys that name them, of which equal values are written differently."""
     problems = []
     for key, column in columns:
@@ -124,9 +124,7 @@ def refuse_respelt(engine: Engine, rows: Relation | FileRelation, columns: Seque
 
 
 @contextmanager
-def read_exactly(
-    engine: Engine, source: Relation | FileRelation, apart: Collection[str] = ()
-) -> Iterator[Relation | FileRelation]:
+def read_exactly(engine: Engine, source: Table, apart: Collection[str] = ()) -> Iterator[Table]:
     """A view of the table or file whose text is compared by bytes, and whose zeros and NaNs have no sign.
 
     The table itself if it needs none. Raises PolicyError if a column of `apart`, by which classes are told apart, has
@@ -148,9 +146,7 @@ def read_exactly(
 
 
 @contextmanager
-def read_as_one(
-    engine: Engine, source: Relation | FileRelation, same: Mapping[str, Reading]
-) -> Iterator[Relation | FileRelation]:
+def read_as_one(engine: Engine, source: Table, same: Mapping[str, Reading]) -> Iterator[Table]:
     """A view of the table or file in which texts that are one after the steps of their column are equal, and sets too.
 
     `same` has the steps by column; the table itself if it has none of these.
@@ -171,9 +167,7 @@ def read_as_one(
 
 
 @contextmanager
-def _view(
-    engine: Engine, name: str, source: Relation | FileRelation, columns: Sequence[dict[str, Any]]
-) -> Iterator[Relation]:
+def _view(engine: Engine, name: str, source: Table, columns: Sequence[dict[str, Any]]) -> Iterator[Relation]:
     """A TEMP view of the table or file with its columns read so; it is gone at the end."""
     view = Relation(("temp", "main", f"ldiv_{uuid.uuid4().hex[:8]}_{name}"))
     read = render("database/read_columns", {"source": source, "columns": columns}, of_view=True)

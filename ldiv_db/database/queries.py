@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.names import Identifier, Relation, literal
 from ldiv_db.database.snapshot import Snapshot
@@ -110,7 +110,7 @@ class Queries(ABC):
         self,
         sql: str,
         values: Mapping[str, Any] | None = None,
-        reads: Sequence[Relation | FileRelation] = (),
+        reads: Sequence[Table] = (),
         writes: Relation | None = None,
     ) -> list[tuple[Any, ...]]:
         """Run a statement written in floor 0 (DDL, catalog look-ups) and return its rows.

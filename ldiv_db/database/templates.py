@@ -26,7 +26,7 @@ from jinja2.bccache import Bucket
 from jinja2.filters import make_attrgetter
 from markupsafe import Markup
 
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import FileRelation, Table
 from ldiv_db.database.errors import TemplateError
 from ldiv_db.database.names import CallerView, Figure, Identifier, Part, Relation, SqlType, Value, literal
 
@@ -51,7 +51,7 @@ class Statement:
     sql: str
     values: dict[str, Any] = field(default_factory=dict)
     #: The tables and files that it reads which are not TEMP tables of ours, and the table that it writes, if it stays.
-    reads: Sequence[Relation | FileRelation] = ()
+    reads: Sequence[Table] = ()
     writes: Relation | None = None
     #: The steps that are its parts, the last being `template`; none of a statement of one step.
     parts: Sequence[Statement] = ()

@@ -14,7 +14,7 @@ from functools import cache, partial
 
 from ldiv_db.auditing.people_names import CATEGORY_ROWS, FEW_VALUES, tells_one
 from ldiv_db.database.catalog import Column, columns_of, full_name
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import is_nested
 from ldiv_db.database.lineage import foreign_keys
@@ -36,14 +36,12 @@ class ProfiledTable:
 
     name: str
     source: str
-    relation: Relation | FileRelation
+    relation: Table
     profile: Profile
     columns: Mapping[str, Column]
 
     @classmethod
-    def of(
-        cls, engine: Engine, name: str, source: str, relation: Relation | FileRelation, profile: Profile
-    ) -> ProfiledTable:
+    def of(cls, engine: Engine, name: str, source: str, relation: Table, profile: Profile) -> ProfiledTable:
         return cls(name, source, relation, profile, {column.name: column for column in columns_of(engine, relation)})
 
     @property

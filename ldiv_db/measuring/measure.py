@@ -13,7 +13,7 @@ from typing import Any
 
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Listener
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one, read_exactly
 from ldiv_db.database.flow import EngineFlow
@@ -134,7 +134,7 @@ class Measurement(Shown):
 
 def measure_table(
     engine: Engine,
-    published: Relation | FileRelation,
+    published: Table,
     original: Described,
     wanted: MeasureRequest,
     *,
@@ -159,7 +159,7 @@ def answers_of(engine: Engine, published: Relation, original: Described, queries
 
 
 class _Measuring:
-    def __init__(self, engine: Engine, original: Described, published: Relation | FileRelation, wanted: MeasureRequest):
+    def __init__(self, engine: Engine, original: Described, published: Table, wanted: MeasureRequest):
         self._engine, self._flow = engine, EngineFlow(engine, "measuring")
         self._required = original.required
         self._source, self._of_people = original.source.bare(), original.source.counts_people
@@ -253,7 +253,7 @@ class _Measuring:
         return smallest_class(requirement for some in wanted.values() for requirement in some)
 
 
-def policy_of_source(engine: Engine, policy: Policy, original: Relation | FileRelation, source: Any) -> Policy:
+def policy_of_source(engine: Engine, policy: Policy, original: Table, source: Any) -> Policy:
     """The policy as it is of another source: a table of rows, unless it has the column of counts as well."""
     names = [column.name.lower() for column in columns_of(engine, original)]
     if source is None or policy.weight is None or policy.weight.lower() in names:

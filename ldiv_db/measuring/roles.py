@@ -25,7 +25,7 @@ from ldiv_db.auditing.people_names import (
     tells_somebody,
 )
 from ldiv_db.database.catalog import Column
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.lineage import columns_beside, foreign_keys
 from ldiv_db.database.names import Identifier, Relation
@@ -65,9 +65,7 @@ def is_repeated(summary: Summary) -> bool:
     return 1 < summary.distinct <= NEARLY_UNIQUE * rows and not are_few_kinds(summary.distinct, rows)
 
 
-def held_by(
-    engine: Engine, table: Relation | FileRelation, summary: Summary, all_columns: Sequence[Summary]
-) -> tuple[int, int]:
+def held_by(engine: Engine, table: Table, summary: Summary, all_columns: Sequence[Summary]) -> tuple[int, int]:
     """Counts the other columns that belong to the values of a column, and all others that vary; one statement.
 
     (0, 0) where it cannot say whose rows they are.
@@ -118,7 +116,7 @@ _STEM = re.compile(r"[a-z]{1,3}_(.+)")
 class Keys:
     """The tables beside one table, asked column by column whether they own it."""
 
-    def __init__(self, engine: Engine, table: Relation | FileRelation) -> None:
+    def __init__(self, engine: Engine, table: Table) -> None:
         self._engine = engine
         self._declared: dict[str, tuple[Relation, str]] = {}
         self._beside: list[tuple[Relation, Column]] = []
@@ -126,7 +124,7 @@ class Keys:
             self._declared = foreign_keys(engine, table)
             self._beside = columns_beside(engine, table, _MOST_ROWS)
 
-    def owner(self, summary: Summary, read: Relation | FileRelation) -> str | None:
+    def owner(self, summary: Summary, read: Table) -> str | None:
         """The name of the table whose rows the column of `read` names, None if there is none."""
         column = summary.column
         if column.is_time or column.is_fractional or summary.rows >= CATEGORY_ROWS * summary.distinct:

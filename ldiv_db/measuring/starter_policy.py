@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from ldiv_db.database import catalog
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import FileRelation, Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import PolicyError, Problem, count_phrase, refuse, rows_phrase
@@ -200,7 +200,7 @@ class StarterPolicy:
 
 
 def make_starter_policy(
-    engine: Engine, profile: Profile, table: Relation | FileRelation, source: str, lasts: bool = True
+    engine: Engine, profile: Profile, table: Table, source: str, lasts: bool = True
 ) -> tuple[StarterPolicy | None, str]:
     """The skeleton, or None and the reason why there is none; `source` is what the policy calls the table.
 
@@ -291,7 +291,7 @@ def target_of(engine: Engine, source: str) -> str:
 # -- level files -------------------------------------------------------------------------------------
 
 
-def level_files(engine: Engine, table: Relation | FileRelation, keys: Sequence[ColumnProfile]) -> dict[str, str]:
+def level_files(engine: Engine, table: Table, keys: Sequence[ColumnProfile]) -> dict[str, str]:
     """The level files of quasi-identifiers that have one, by name."""
     files = {}
     with read_exactly(engine, table) as read:

@@ -16,7 +16,7 @@ from typing import Any
 
 from ldiv_db.auditing.people_names import CATEGORY_ROWS, FEW_VALUES
 from ldiv_db.database.catalog import Column
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import is_nested
 from ldiv_db.database.names import Identifier, Relation
@@ -104,7 +104,7 @@ class Summary:
         return self.distinct > FEW_VALUES and self.rows < CATEGORY_ROWS * self.distinct
 
 
-def summarise(engine: Engine, table: Relation | FileRelation, column: Column, rows: int) -> Summary:
+def summarise(engine: Engine, table: Table, column: Column, rows: int) -> Summary:
     """The summary of a column, one statement."""
     as_text = not (column.is_number or column.is_time)
     name = Identifier(column.name)
@@ -129,7 +129,7 @@ def _drawn_spread(mean: float) -> float:
 _FORMS, _FORM_SHARE, _FORM_ROWS = 3, 20, 10
 
 
-def forms_of(engine: Engine, table: Relation | FileRelation, summary: Summary) -> tuple[str, ...]:
+def forms_of(engine: Engine, table: Table, summary: Summary) -> tuple[str, ...]:
     """How many of a column's values are written, such as `99999` or `Aaaa-aa`; none of measures."""
     if summary.is_measure or is_nested(summary.column):
         return ()
@@ -179,7 +179,7 @@ class Uniqueness:
 
 
 def measure_uniqueness(
-    engine: Engine, table: Relation | FileRelation, summaries: Sequence[Summary], population: int | None = None
+    engine: Engine, table: Table, summaries: Sequence[Summary], population: int | None = None
 ) -> Uniqueness | None:
     """The uniqueness of the combination of some columns, here and in a population of that size; None of no columns."""
     if not summaries:

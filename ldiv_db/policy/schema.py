@@ -12,10 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, nearest
-from ldiv_db.database.names import Relation
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.limits import limit_problems
 from ldiv_db.policy.parts import Problems, unreported
@@ -211,9 +210,9 @@ def as_one(policy: Policy) -> Policy:
 
 def open_each(
     engine: Engine, policy: Policy, folder: Path, key: Literal["source", "target"], names: Iterable[str]
-) -> dict[str, Relation | FileRelation]:
+) -> dict[str, Table]:
     """The sources, or the published tables, of the tables with these names; raises PolicyError for all not there."""
-    problems, found = Problems(), dict[str, Relation | FileRelation]()
+    problems, found = Problems(), dict[str, Table]()
     for name in names:
         table = policy.tables[name]
         with problems.collected():

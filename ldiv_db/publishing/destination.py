@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ldiv_db.database.addresses import Place
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase
 from ldiv_db.policy.resolve import Resolved, Source
-from ldiv_db.publishing.draft import Draft, Where
+from ldiv_db.publishing.draft import Draft
 from ldiv_db.publishing.history import Recount, Watch, new_run
 from ldiv_db.publishing.result import Result
 
@@ -58,7 +59,7 @@ class Destination(ABC):
         return None
 
     @abstractmethod
-    def opened(self, resolved: Resolved | None = None) -> AbstractContextManager[Where]:
+    def opened(self, resolved: Resolved | None = None) -> AbstractContextManager[Table]:
         """A context in which what was published can be read, all of it by what is `resolved` of its policy."""
 
     @abstractmethod

@@ -25,7 +25,7 @@ from ldiv_db.auditing.audit import (
 from ldiv_db.auditing.centres import require_all, require_true, require_within
 from ldiv_db.auditing.subject import Subject, Suppressed, require_same_rows
 from ldiv_db.database import catalog, migrate, postgres
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import FileRelation, Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, ConstraintError, DatabaseError
 from ldiv_db.database.names import Identifier, Relation, Value
@@ -40,8 +40,6 @@ from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.recode import PUBLISHED as ROWS
 from ldiv_db.recoding.recode import Recoding, published_rows
 from ldiv_db.requirements import Requirement
-
-Where = Relation | FileRelation
 
 
 class Draft(ABC):
@@ -88,7 +86,7 @@ class Draft(ABC):
         """Take back what was announced."""
 
     @abstractmethod
-    def write(self, where: Where) -> None:
+    def write(self, where: Table) -> None:
         """Make what is to be published."""
 
     def follow(self, rows: int) -> None:  # noqa: B027 - most have nothing to do
@@ -100,7 +98,7 @@ class Draft(ABC):
             self.noted = (*self.noted, text)
 
     @abstractmethod
-    def audit(self, where: Where) -> Result:
+    def audit(self, where: Table) -> Result:
         """Audit what was written and return the outcome; raises AuditError if it fails the policy."""
 
     @abstractmethod
@@ -148,7 +146,7 @@ class NewClasses:
         with self.published() as params:
             return self.engine.materialise("release", ROWS, **params)
 
-    def write(self, where: Where) -> str:
+    def write(self, where: Table) -> str:
         """Write their rows to a table of its own, or a file; returns what is to be said of that."""
         source, target = self.resolved.source, self.resolved.target
         kept = [column.name for column in (*source.sensitive, *source.keep)]
@@ -156,7 +154,7 @@ class NewClasses:
         with self.published(texts=target.format == "csv") as params:
             return write_rows(self.engine, where, target, ROWS, params, types)
 
-    def audits(self, published: Where, earlier_rows: int = 0) -> list[Audit]:
+    def audits(self, published: Table, earlier_rows: int = 0) -> list[Audit]:
         """The audits of a table of classes; raises AuditError if it fails the policy or has lost or gained rows.
 
         `earlier_rows` are those of it that were published before. Where people are counted, these are judged, on rows
@@ -226,7 +224,7 @@ class NewClasses:
 
 def write_rows(
     engine: Engine,
-    where: Where,
+    where: Table,
     target: Target,
     template: str,
     params: Mapping[str, Any],
@@ -247,7 +245,7 @@ def write_rows(
     return ""
 
 
-def read_once(engine: Engine, rows: Where) -> Where:
+def read_once(engine: Engine, rows: Table) -> Table:
     """A copy of what stands in a database that is attached, else the rows themselves."""
     return engine.copy("published", rows) if isinstance(rows, Relation) and catalog.is_foreign(engine, rows) else rows
 
@@ -303,7 +301,7 @@ class RunDraft(Draft):
     def entries(self) -> Mapping[str, Mapping[str, Any]]:
         return entries_of(self.run_id)
 
-    def write(self, where: Where) -> None:
+    def write(self, where: Table) -> None:
         if self.extends and isinstance(where, Relation) and catalog.table_exists(self.engine, where):
             self._append(where)
         else:
@@ -322,7 +320,7 @@ class RunDraft(Draft):
             what = f"cannot append to {table}: its rows and the release together break {broken}"
             raise DatabaseError(f"{what}: drop the constraint, or append to a table without it") from None
 
-    def audit(self, where: Where) -> Result:
+    def audit(self, where: Table) -> Result:
         engine = self.engine
         with engine.scope():
             where = read_once(engine, where)

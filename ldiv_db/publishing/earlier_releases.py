@@ -39,7 +39,7 @@ _LIST = list[str] | None
 
 
 @dataclass(frozen=True)
-class PublishedTables:
+class SequenceRequest:
     """Any published tables, the oldest first: each `table` has the key and the columns of groups, `values` sensitive
     columns; where there are no `values`, tables have these too.
     """
@@ -74,7 +74,7 @@ def check_series(engine: Engine, series: str) -> Inference:
     return replace(inference, ordered=tuple(f"release {entry.release}" for entry in entries if entry.is_ordered))
 
 
-def check_sequence(engine: Engine, tables: PublishedTables) -> Inference:
+def check_sequence(engine: Engine, tables: SequenceRequest) -> Inference:
     """Check published tables of anybody's against each other; raises PolicyError if a column is missing.
 
     All keys of a group are looked at together, group after group: several groups at once may tell more.

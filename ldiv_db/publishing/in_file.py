@@ -12,14 +12,14 @@ from typing import ClassVar
 
 from ldiv_db.database import migrate
 from ldiv_db.database.addresses import FilePlace, Place
-from ldiv_db.database.data_files import CsvForm, FileRelation
+from ldiv_db.database.data_files import CsvForm, FileRelation, Table
 from ldiv_db.database.errors import DatabaseError, refused
 from ldiv_db.database.files import abandoned, flush, move, swap, undone, work_folder
 from ldiv_db.database.names import Relation
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.targets import Target
 from ldiv_db.publishing.destination import Destination, note_abandoned
-from ldiv_db.publishing.draft import Draft, Where
+from ldiv_db.publishing.draft import Draft
 from ldiv_db.publishing.ledger import WRITTEN, settle_run
 from ldiv_db.publishing.result import Result
 
@@ -41,11 +41,11 @@ class InFile(Destination):
         return self.path.parent
 
     @abstractmethod
-    def writing(self, staging_path: Path) -> AbstractContextManager[Where]:
+    def writing(self, staging_path: Path) -> AbstractContextManager[Table]:
         """A context in which the file at `staging_path` can be written; at its end the file is closed."""
 
     @abstractmethod
-    def reading(self, staging_path: Path) -> AbstractContextManager[Where]:
+    def reading(self, staging_path: Path) -> AbstractContextManager[Table]:
         """A context in which what was written to `staging_path` can be read."""
 
     def flush(self, staging_path: Path) -> None:

@@ -11,9 +11,9 @@ from ldiv_db.auditing.audit import require_good
 from ldiv_db.auditing.subject import Subject, require_same_rows
 from ldiv_db.auditing.tables import PublishedTable, audit_tables
 from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import FileRelation, Table
 from ldiv_db.policy.tables import PolicyTable
-from ldiv_db.publishing.draft import NewClasses, RunDraft, Where, read_once, require_rows, write_rows
+from ldiv_db.publishing.draft import NewClasses, RunDraft, read_once, require_rows, write_rows
 from ldiv_db.publishing.result import Result
 from ldiv_db.requirements import Requirement
 
@@ -25,21 +25,21 @@ class TablesDraft(RunDraft):
     #: The tables that belong to people, each where it goes and as the audit reads it.
     members: Sequence[tuple[NewClasses, PublishedTable]] = ()
     #: The rows of the others, which belong to nobody, what the policy says of them, and where they go.
-    public: Sequence[tuple[Where, PolicyTable, Where]] = ()
+    public: Sequence[tuple[Table, PolicyTable, Table]] = ()
     wanted: Mapping[str, Sequence[Requirement]] = field(default_factory=dict)
 
     @property
     def replaces(self) -> bool:
         return any(classes.resolved.target.if_exists != "fail" for classes, _ in self.members)
 
-    def write(self, where: Where) -> None:
+    def write(self, where: Table) -> None:
         for classes, read in self.members:
             self.note(classes.write(_placed(read.rows, where)))
         for rows, table, place in self.public:
             params = {"rows": rows, "columns": table.keep}
             self.note(write_rows(self.engine, _placed(place, where), table.target, "database/list_rows", params))
 
-    def audit(self, where: Where) -> Result:
+    def audit(self, where: Table) -> Result:
         engine, result = self.engine, self.result
         with engine.scope():
             places = [replace(table, rows=_placed(table.rows, where)) for _, table in self.members]
@@ -64,7 +64,7 @@ class TablesDraft(RunDraft):
         return replace(table, rows=rows)
 
 
-def _placed(table: Where, where: Where) -> Where:
+def _placed(table: Table, where: Table) -> Table:
     """A table of the database, or its file in the folder that is written."""
     if not isinstance(table, FileRelation):
         return table

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.counted import WEIGHT
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import is_nested, looseness, refuse_respelt, text_with_collation
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, count_phrase, rows_phrase
@@ -26,7 +26,7 @@ _WIDEST, _WIDEST_INTEGER = 1.7e308, 2**127
 _FIRST_DAY, _LAST_DAY, _MICROSECONDS = -719_162, 2_932_896, 86_400_000_000
 
 
-def bounds_of(engine: Engine, rows: Relation | FileRelation, code: Identifier, column: Column) -> tuple[float, float]:
+def bounds_of(engine: Engine, rows: Table, code: Identifier, column: Column) -> tuple[float, float]:
     """The smallest and the largest position in `code`, which holds the values of `column`; zeros if there are none.
 
     Raises PolicyError for infinities and NaN, and for numbers so far apart that no type holds the distance.
@@ -40,7 +40,7 @@ def bounds_of(engine: Engine, rows: Relation | FileRelation, code: Identifier, c
     return smallest, largest
 
 
-def refuse_odd_years(engine: Engine, rows: Relation | FileRelation, code: Identifier, column: Column) -> None:
+def refuse_odd_years(engine: Engine, rows: Table, code: Identifier, column: Column) -> None:
     """Raise PolicyError unless all years have up to four digits: labels of others would be ambiguous."""
     smallest, largest = bounds_of(engine, rows, code, column)
     day = 1 if column.kind == "date" else _MICROSECONDS

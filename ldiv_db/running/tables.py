@@ -16,10 +16,10 @@ from ldiv_db.auditing.refusals import refuse_people
 from ldiv_db.auditing.tables import required_of_people
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Context, Listener
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, PolicyError, Problem, refuse
-from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.names import Identifier
 from ldiv_db.display import Shown
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.limits import limit_problems
@@ -60,7 +60,7 @@ class OpenedTables:
     context: Context
     policy: Policy
     tables: Mapping[str, LinkedTable]
-    public: Mapping[str, Relation | FileRelation]
+    public: Mapping[str, Table]
     #: What the tables lose that are replaced, as targets are checked.
     lost: list[str] = field(default_factory=list)
 
@@ -86,9 +86,9 @@ class MemberTable:
     linked: LinkedTable
     resolved: Resolved
     algorithm: Algorithm
-    target: Relation | FileRelation
+    target: Table
     #: The rows of its source, with their own keys.
-    rows: Relation | FileRelation
+    rows: Table
 
     @property
     def name(self) -> str:
@@ -116,9 +116,7 @@ def resolve_tables(opened: OpenedTables) -> list[MemberTable]:
     return found
 
 
-def checked_target(
-    opened: OpenedTables, name: str, policy: Policy, types: Mapping[str, str]
-) -> Relation | FileRelation:
+def checked_target(opened: OpenedTables, name: str, policy: Policy, types: Mapping[str, str]) -> Table:
     """Where a table goes that has columns of these types.
 
     Raises PolicyError unless it may go there, whatever the release reads.
@@ -139,9 +137,9 @@ def checked_target(
     return destination.file(target) if isinstance(destination, Folder) else destination.table
 
 
-def public_targets(opened: OpenedTables) -> dict[str, Relation | FileRelation]:
+def public_targets(opened: OpenedTables) -> dict[str, Table]:
     """Where the tables go that belong to nobody; raises PolicyError for columns that the policy does not classify."""
-    problems, found = Problems(), dict[str, Relation | FileRelation]()
+    problems, found = Problems(), dict[str, Table]()
     for name, rows in opened.public.items():
         table = opened.policy.tables[name]
         own = {"tables": {}, "target": table.target, "quasi_identifiers": {}, "sensitive": {}, "keep": table.keep}
@@ -244,7 +242,7 @@ class PreparedTables(Shown, Foreseen):
     people: People
     watch: Watch
     #: Where the tables go that belong to nobody.
-    public: Mapping[str, Relation | FileRelation]
+    public: Mapping[str, Table]
     #: How many rows each table has, and how many of them are to be published.
     rows: Mapping[str, tuple[int, int]]
 

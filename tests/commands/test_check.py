@@ -113,6 +113,8 @@ def test_a_data_file_is_a_database_that_has_it_under_its_name(small: Any, name: 
     words = ("--qi", "a,c", "--sensitive", "s", "--require", "distinct:2", "--json")
     found, there = small.call("check", path, "theirs", *words), check(small, "w", *words)
     assert (found.code, found.json["holds"]) == (0, True) and found.json["audits"] == there.json["audits"]
+    assert small.call("check", path, *words).json == found.json, "it is the one table"
+    assert small.call("attack", path, *words).json["rows"] == len(small.sql("FROM w"))
     assert "no table or view w" in small.fails(2, "check", path, "w", *words[:-1])
     assert "no database file" in small.fails(3, "check", small.folder / "none.csv", "none", *words[:-1])
     profiled = small.call("profile", path, "theirs", "--json", "-q").json

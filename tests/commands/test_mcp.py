@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import sys
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import Any
 import duckdb
 import pytest
 from beds import DISEASES, PATIENTS
+
+from tests.running.schemas import drawn, fill, policy_of
 
 anyio = pytest.importorskip("anyio")
 mcp = pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
@@ -102,6 +105,18 @@ def test_a_release_that_is_there_does_not_stand_in_the_way_of_its_plan(bed: Any,
     bed.write_policy(**changes)
     assert bed.run("--json").code == 0
     assert asked(bed, tools=["plan"])["plan"]["rows_in"] == len(PATIENTS)
+
+
+def test_several_tables_are_told_of_as_a_report_tells(bed: Any) -> None:
+    names = ("patients", "stays")
+    bed.sql("DROP TABLE patients")
+    with duckdb.connect(str(bed.database)) as con:
+        fill(con, names, drawn(random.Random(4), names, 30, values="abcdefghij"))
+    bed.policy.write_text(json.dumps(policy_of(names, require=[{"k": 2}])))
+    assert bed.run("--json").code == 0
+    found = asked(bed, tools=["check", "profile"])
+    assert found["check"]["statement"]["table"] == "published.patients, published.stays"
+    assert found["check"]["statement"]["holds"] is True and "several tables are one release" in found["profile"]
 
 
 def test_before_a_release_there_is_what_the_source_tells(bed: Any) -> None:

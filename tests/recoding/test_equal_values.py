@@ -13,7 +13,7 @@ from times import seeds
 
 import ldiv_db
 from ldiv_db.database.engine import Engine
-from ldiv_db.publishing.earlier_releases import PublishedTables, check_sequence
+from ldiv_db.publishing.earlier_releases import SequenceRequest, check_sequence
 
 #: Collations under which some of the texts are equal; those of a column, and of the connection.
 COLLATIONS = ("NOCASE", "NOACCENT", "NOCASE.NOACCENT")
@@ -258,5 +258,5 @@ def test_releases_are_compared_by_bytes() -> None:
     with duckdb.connect() as con:
         con.execute("CREATE TABLE t (id VARCHAR COLLATE NOCASE, g INTEGER, s VARCHAR COLLATE NOCASE)")
         con.execute("INSERT INTO t VALUES ('a', 1, 'Ab'), ('A', 1, 'aB'), ('b', 2, 'x'), ('B', 2, 'X')")
-        found = check_sequence(Engine(con), PublishedTables(["t"], "id", ["g"], [("s", 2)]))
+        found = check_sequence(Engine(con), SequenceRequest(["t"], "id", ["g"], [("s", 2)]))
         assert found.holds

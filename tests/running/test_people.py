@@ -52,12 +52,28 @@ def visits(rng: random.Random, people: int) -> list[tuple[Any, ...]]:
     return rows
 
 
+def fill_visits(con: duckdb.DuckDBPyConnection, rows: list[tuple[Any, ...]]) -> None:
+    con.execute("CREATE OR REPLACE TABLE visits (row_no INT, person INT, age INT, zone VARCHAR, value VARCHAR)")
+    con.executemany("INSERT INTO visits VALUES (?, ?, ?, ?, ?)", rows)
+
+
+#: What policies of these rows say in common.
+KEYS: dict[str, Any] = {
+    "source": "visits",
+    "target": "release",
+    "quasi_identifiers": {"age": {"numeric": True}, "zone": {}},
+    "sensitive": ["value"],
+    "identifiers": ["row_no"],
+    "output": {"person": "who"},
+    "algorithm": "topdown",
+}
+
+
 def published(
     con: duckdb.DuckDBPyConnection, rows: list[tuple[Any, ...]], mode: str, require: dict[str, Any], algorithm: Any
 ) -> list[tuple[Any, ...]]:
     """The release as rows (the class, value, person): the number of a row is kept, which tells whose it is."""
-    con.execute("CREATE OR REPLACE TABLE visits (row_no INT, person INT, age INT, zone VARCHAR, value VARCHAR)")
-    con.executemany("INSERT INTO visits VALUES (?, ?, ?, ?, ?)", rows)
+    fill_visits(con, rows)
     policy = {
         "source": "visits",
         "target": {"table": "release", "if_exists": "replace"},
@@ -190,8 +206,7 @@ def test_what_has_no_reading_on_people_is_refused_by_name(change: dict[str, Any]
 def test_a_check_counts_people_where_a_column_says_whose_rows_are() -> None:
     con, rng = duckdb.connect(), random.Random(1)
     rows = visits(rng, 30)
-    con.execute("CREATE TABLE visits (row_no INT, person INT, age INT, zone VARCHAR, value VARCHAR)")
-    con.executemany("INSERT INTO visits VALUES (?, ?, ?, ?, ?)", rows)
+    fill_visits(con, rows)
     table = [(row[3], row[4], row[1]) for row in rows]
     asked = [require for require in REQUIREMENTS if argument_of(require)[0] != "t_closeness"]
     for require in asked:
@@ -246,21 +261,10 @@ def test_rows_judge_the_release_of_who_keeps_people_apart() -> None:
 
 def test_every_command_says_whether_it_counts_people_or_rows() -> None:
     con, rng = duckdb.connect(), random.Random(9)
-    con.execute("CREATE TABLE visits (row_no INT, person INT, age INT, zone VARCHAR, value VARCHAR)")
-    con.executemany("INSERT INTO visits VALUES (?, ?, ?, ?, ?)", visits(rng, 60))
+    fill_visits(con, visits(rng, 60))
     people = con.execute("SELECT count(DISTINCT person) + count(*) - count(person) FROM visits").fetchall()[0][0]
-    policy: dict[str, Any] = {
-        "source": "visits",
-        "target": "release",
-        "quasi_identifiers": {"age": {"numeric": True}, "zone": {}},
-        "sensitive": ["value"],
-        "identifiers": ["row_no"],
-        "individual": {"column": "person", "rows": "together"},
-        "output": {"person": "who"},
-        "require": [{"k": 3}],
-        "algorithm": "topdown",
-        "seed": 3,
-    }
+    together = {"individual": {"column": "person", "rows": "together"}}
+    policy = {**KEYS, **together, "require": [{"k": 3}], "seed": 3}
     plan = ldiv_db.plan(con, policy)
     assert f"of {people} people; requirements count people" in str(plan) and f"reach k: {people}" in str(plan)
     apart = str(ldiv_db.plan(con, policy | {"individual": "person", "output": {}}))
@@ -284,18 +288,7 @@ def test_numbers_of_people_have_no_gaps_whoever_is_left_out(mode: dict[str, str]
     con.execute("CREATE TABLE visits (row_no INT, person INT, age INT, zone VARCHAR, value VARCHAR)")
     rows = [row for row in visits(random.Random(9), 60) if row[1] is not None]
     con.executemany("INSERT INTO visits VALUES (?, ?, ?, ?, ?)", rows)
-    policy: dict[str, Any] = {
-        "source": "visits",
-        "target": "release",
-        "quasi_identifiers": {"age": {"numeric": True}, "zone": {}},
-        "sensitive": ["value"],
-        "identifiers": ["row_no"],
-        "individual": {"column": "person", **mode},
-        "output": {"person": "who"},
-        "require": [{"k": 4}],
-        "algorithm": "topdown",
-        "suppression": 0.9,
-    }
+    policy = {**KEYS, "individual": {"column": "person", **mode}, "require": [{"k": 4}], "suppression": 0.9}
     assert ldiv_db.run(con, policy).loss.rows_suppressed
     numbers = {number for (number,) in con.execute("SELECT who FROM release").fetchall()}
     assert 0 < len(numbers) < len({row[1] for row in rows}) and numbers == set(range(1, len(numbers) + 1))
@@ -310,8 +303,7 @@ def test_who_chooses_and_who_keeps_apart_are_known_by_name() -> None:
 def test_the_audit_of_people_is_a_statement(dialect: str) -> None:
     con, rng = duckdb.connect(), random.Random(2)
     rows = visits(rng, 30)
-    con.execute("CREATE TABLE visits (row_no INT, person INT, age INT, zone VARCHAR, value VARCHAR)")
-    con.executemany("INSERT INTO visits VALUES (?, ?, ?, ?, ?)", rows)
+    fill_visits(con, rows)
     text = ldiv_db.check_sql("visits", "zone", "value", ["k:20", "frequency:3"], dialect=dialect, individual="person")
     if dialect == "duckdb":
         table = [(row[3], row[4], row[1]) for row in rows]
@@ -335,8 +327,7 @@ def test_all_ways_of_publishing_count_people(tmp_path: Path) -> None:
     """What was written is held against the rows in which people are counted, whatever it was written to."""
     con, rng = duckdb.connect(), random.Random(4)
     rows = [(no, who, age, zone if no % 9 else None, value) for no, who, age, zone, value in visits(rng, 60)]
-    con.execute("CREATE TABLE visits (row_no INT, person INT, age INT, zone VARCHAR, value VARCHAR)")
-    con.executemany("INSERT INTO visits VALUES (?, ?, ?, ?, ?)", rows)
+    fill_visits(con, rows)
     for name in ("out.csv", "out.parquet", "out.duckdb"):
         target: dict[str, Any] = {"file": str(tmp_path / name)}
         policy = {

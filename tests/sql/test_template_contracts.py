@@ -817,7 +817,7 @@ def decompose(con, listener):
     releases.check_series(engine, "plus")
     ledger.runs(engine)
     releases.difference(engine, "plus", 1, 2)
-    asked = releases.PublishedTables(["source", "source"], "id", ["age"], [("secret", 1)])
+    asked = releases.SequenceRequest(["source", "source"], "id", ["age"], [("secret", 1)])
     releases.check_sequence(engine, asked)
 
 
