@@ -16,6 +16,7 @@ import pytest
 import typer
 import typer.testing
 import yaml
+from refusals import codes_told
 from typer.testing import CliRunner
 
 from ldiv_db.commands.cli import app
@@ -114,6 +115,12 @@ class Bed:
         assert self.files() == before
         assert "Traceback" not in called.err
         return called.err
+
+    def refuses(self, code: str, *words: Any) -> str:
+        """What is said of a call that is refused, with problems of this code alone."""
+        told = self.fails(2, *words)
+        assert codes_told(told) == {code}, told
+        return told
 
     def files(self) -> dict[str, bytes]:
         return {str(path): path.read_bytes() for path in sorted(self.folder.rglob("*")) if path.is_file()}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import duckdb
 import pytest
 import servers
-import times
+import strategies
 
 from ldiv_db.database.engine import Engine
 
@@ -20,12 +19,10 @@ pytest.register_assert_rewrite("beds", "there_cases")
 from beds import bed, bench, call, first_bed  # noqa: E402, F401 - fixtures of whoever calls the command line
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
-#: The tests that are marked `heavy` because they took seconds; `slowest.py` writes it.
 SLOW = Path(__file__).parent / "slow.txt"
+strategies.register_profiles()
 #: What tests in parallel are told of the terminal is no business of the output that they compare.
 os.environ.pop("COLUMNS", None)
-#: With LDIV_TEST_SHARE=4 a quarter of all tests is run: the same ones in each pass of the same turn.
-SHARE = int(os.environ.get("LDIV_TEST_SHARE", "1"))
 
 
 @pytest.fixture
@@ -68,57 +65,16 @@ def pytest_generate_tests(metafunc: Any) -> None:
     if "server" in metafunc.fixturenames:
         marks = {name: [pytest.mark.engines, pytest.mark.xdist_group(name)] for name in servers.SERVERS}
         for name in servers.SLOW:
-            marks[name].append(pytest.mark.heavy)
+            marks[name].append(pytest.mark.slow)
         metafunc.parametrize("server", [pytest.param(name, marks=marks[name]) for name in marks], indirect=True)
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is not of the share that is asked for, and the heavy tests and the cases whose turn it is not.
-
-    Tests are drawn by their names. One that is named itself (`pytest FILE::TEST`) is run; those marked `always` are of
-    every share.
-    """
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what is listed as slow until it is quick or marked itself."""
     slow = set(SLOW.read_text(encoding="utf-8").split())
     for item in items:
-        if slow & {_function(item), _file(item)}:
-            item.add_marker(pytest.mark.heavy)
-    few = times.FEW and not all("::" in word for word in config.args)
-    heavy = times.HEAVY if SHARE == 1 else times.HEAVY_OF_SHARE
-    left = [item for item in items if not _is_drawn(item, heavy if few else 1)]
-    if few and SHARE == 1:
-        left = [*dict.fromkeys([*left, *_cases_left(items)])]
-    if left:
-        config.hook.pytest_deselected(items=left)
-        gone = set(left)
-        items[:] = [item for item in items if item not in gone]
-
-
-def _function(item: pytest.Item) -> str:
-    return item.nodeid.split("[")[0]
-
-
-def _file(item: pytest.Item) -> str:
-    return item.nodeid.split("::")[0]
-
-
-def _cases_left(items: list[pytest.Item]) -> Iterator[pytest.Item]:
-    """The cases of tests whose turn it is not: one of each is run at least."""
-    cases: dict[str, list[pytest.Item]] = {}
-    for item in items:
-        if not item.get_closest_marker("always"):
-            cases.setdefault(_function(item), []).append(item)
-    for found in cases.values():
-        every = min(times.CASES, len(found))
-        yield from (item for number, item in enumerate(found) if (number + times.TURN) % every)
-
-
-def _is_drawn(item: pytest.Item, heavy: int) -> bool:
-    if SHARE > 1 and item.get_closest_marker("always"):
-        return True
-    # Slow tests of a file often share what makes them slow: they are drawn together.
-    if item.get_closest_marker("heavy") and (zlib.crc32(_file(item).encode()) + times.TURN // SHARE) % heavy:
-        return False
-    return not (zlib.crc32(item.nodeid.encode()) + times.TURN) % SHARE
+        if item.nodeid.split("[")[0] in slow:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from ldiv_db.database.templates import resource_folder
 from tests.sql.templates import all_templates
 
 #: The program's text is the same with every version of the database.
-pytestmark = [pytest.mark.long, pytest.mark.always]
 PACKAGE = Path(ldiv_db.__file__).parent
 FLOORS = {
     0: {"database", "display"},

@@ -8,7 +8,6 @@ import pytest
 
 SCRIPT = Path(__file__).parents[1] / ".ci" / "run"
 pytestmark = [
-    pytest.mark.long,
     pytest.mark.skipif(not SCRIPT.is_file(), reason="no checkout"),
 ]
 

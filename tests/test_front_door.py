@@ -51,14 +51,14 @@ def act(folder: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_the_action_passes_a_folder_that_is_good(folder: Path) -> None:
     done = act(folder, policy="policy.yml", table="out")
     assert done.returncode == 0 and "::error" not in done.stdout, done
     assert done.stdout.count("k k=2") == 2
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_the_action_annotates_what_violates_and_fails(folder: Path) -> None:
     (folder / "bad.parquet").rename(folder / "out" / "bad.parquet")
     done = act(folder, policy="policy.yml", table="out")
@@ -68,7 +68,7 @@ def test_the_action_annotates_what_violates_and_fails(folder: Path) -> None:
     assert act(folder, policy="policy.yml", table="out/bad.parquet").returncode == 1
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "policy"), [("nothing", "policy.yml"), ("out", "wrong.yml"), ("empty", "policy.yml")]
 )
@@ -80,7 +80,7 @@ def test_the_action_never_passes_what_it_cannot_judge(folder: Path, table: str, 
     assert ("did you mean 'distinct'" in done.stdout) is (policy == "wrong.yml")
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_the_action_checks_a_table_of_a_database(folder: Path) -> None:
     with duckdb.connect(str(folder / "clinic.duckdb")) as con:
         con.execute(f"CREATE TABLE people AS FROM '{folder}/out/good.parquet'")

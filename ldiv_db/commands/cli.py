@@ -50,8 +50,8 @@ _UsageError: Any = typer.BadParameter.__mro__[1]
 def guarded(work: Callable[[], Any], as_json: bool = False) -> Any:
     """Return the result of `work`; a failure ends in `error: ...` on stderr and typer.Exit with its kind's code.
 
-    With `as_json` it also prints `{"error": {"kind", "problems": [{"key", "what", "hint"}], "remedies": [{"change",
-    "costs", "rows"}]}}` on stdout. A command that keeps a log has the error there in place of its lines.
+    With `as_json` it also prints `{"error": {"kind", "problems": [{"code", "key", "what", "hint"}], "remedies":
+    [{"change", "costs", "rows"}]}}` on stdout. A command that keeps a log has the error there in place of its lines.
     """
     try:
         with interrupts.listening():
@@ -80,7 +80,7 @@ def kind_of(error: BaseException) -> str:
 
 
 def _tell_error(kind: str, problems: Sequence[Problem], remedies: Sequence[Remedy], as_json: bool) -> None:
-    told = [vars(problem) for problem in problems[:_PROBLEMS]]
+    told = [problem.as_dict() for problem in problems[:_PROBLEMS]]
     error = {"kind": kind, "problems": told, "remedies": [remedy.as_dict() for remedy in remedies]}
     telling.write("error", **error)
     if as_json:

@@ -141,6 +141,10 @@ class TemplateError(LdivError):
     exit_code = 3
 
 
+#: Keys of a policy below which the user's own names stand.
+_OF_NAMES = {"quasi_identifiers", "sensitive", "tables", "output", "threshold", "databases"}
+
+
 @dataclass(frozen=True)
 class Problem:
     """One thing wrong with a policy or an argument: where, what, and the way out."""
@@ -152,6 +156,19 @@ class Problem:
     def __str__(self) -> str:
         hint = f" ({self.hint})" if self.hint else ""
         return f"{self.key}: {self.what}{hint}"
+
+    @property
+    def code(self) -> str:
+        """The key without the user's own names: `tables.key` for `tables.stays.key`, `taxonomy` for a file of one."""
+        words, code = self.key.lstrip("-").split(" ")[0].split("."), list[str]()
+        while words:
+            code.append(words.pop(0))
+            if code[-1] in _OF_NAMES and words:
+                del words[0]
+        return ".".join(code)
+
+    def as_dict(self) -> dict[str, str]:
+        return {"code": self.code, **vars(self)}
 
 
 class PolicyError(LdivError):

@@ -9,8 +9,6 @@ from times import TIMES
 
 import ldiv_db
 
-pytestmark = pytest.mark.long
-
 TREES = ("education", "marital_status", "native_country", "race", "sex", "workclass")
 QI = ("age", *TREES)
 CLASSES = {2: 15081, 3: 10054, 4: 7540, 5: 6032, 6: 5027, 7: 4308}
@@ -74,7 +72,7 @@ def test_table_5_by_bisection(adult, fixtures, l):
     assert result.loss.lm_mean <= LM_AT_MOST.get(l, 1)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("l", TRANSPARENT_LM_AT_MOST)
 def test_transparent_classes_are_as_many(adult, fixtures, l):
     result, release = run(adult, fixtures, l, transparent=True)
@@ -90,7 +88,7 @@ def test_largest_feasible_l_is_seven(adult, fixtures):
     assert (ready.feasibility.l, ready.feasibility.classes) == (7, 4308)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_same_table_for_any_order_and_number_of_threads(adult, fixtures):
     _, first = run(adult, fixtures, 4, seed=3)
     for threads, order in ((1, "md5(file_row_number::VARCHAR)"), (2, "age DESC, occupation")):
@@ -122,7 +120,7 @@ def test_greedy_on_a_sample(fixtures, l):
         assert greedy.loss.lm_by_column["age"] == pytest.approx(float(sum(map(ages.lm, spans)) / rows), rel=1e-6)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize(("sensitive", "l"), [(["occupation", "education"], 3), (["occupation", "relationship"], 2)])
 def test_several_sensitive_attributes(fixtures, sensitive, l):
     """A third of all rows have one education, so nearly every class of three needs one; four tenths are husbands."""

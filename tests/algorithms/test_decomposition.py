@@ -169,7 +169,7 @@ def verify(con, source, policy, result):
     assert combined == sorted(combined)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_random_tables(con, seed):
     con.execute("SET threads = 1")

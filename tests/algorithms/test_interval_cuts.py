@@ -27,8 +27,6 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.recoding.statement import find_run, recoding_sql
 
-pytestmark = pytest.mark.long
-
 KINDS, COMBINATIONS = test_judged_cuts.KINDS, test_cuts.COMBINATIONS
 
 
@@ -99,7 +97,7 @@ def con():
         yield connection
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("number", seeds(2 * len(KINDS)))
 def test_the_cost_is_the_least_of_all_partitions_into_intervals(con, tmp_path, number):
     case = Judged(number)
@@ -110,7 +108,7 @@ def test_the_cost_is_the_least_of_all_partitions_into_intervals(con, tmp_path, n
         assert found(case.evaluator(con, tmp_path, metric, scheme), top, number % 3 == 0) == expected, case.require
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(2 * len(COMBINATIONS), 100))
 def test_the_cost_is_the_least_under_every_scheme(con, tmp_path, seed):
     case, (metric, scheme) = Shares(seed), COMBINATIONS[seed % len(COMBINATIONS)]
@@ -130,7 +128,7 @@ def cuts_with(tree, labels):
     )
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("number", seeds(2 * len(KINDS), 1000))
 def test_what_is_published_is_the_best_cut_less_what_violates(con, tmp_path, number):
     case = Judged(number)
@@ -194,13 +192,13 @@ def test_bounds_are_those_of_the_whole_table_not_of_a_class(con, tmp_path):
     assert shown == [("1", "a"), ("[2 .. 6]", "a"), ("[2 .. 6]", "b")]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("number", seeds(6, 2000))
 def test_neither_threads_nor_the_order_of_rows_change_anything(tmp_path, number):
     assert_same_in_any_order(Judged(number, with_whole=False), tmp_path)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(6, 300))
 @pytest.mark.parametrize("scheme", ["none", "allRec", "vioRec"])
 def test_no_taxonomy_of_ranges_costs_less(con, tmp_path, seed, scheme):
@@ -222,7 +220,7 @@ def test_no_taxonomy_of_ranges_costs_less(con, tmp_path, seed, scheme):
 # -- grids -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(24, 400))
 def test_bounds_on_all_partitions_hold_on_every_grid(con, tmp_path, seed):
     case, scheme = Shares(seed), ("none", "allRec", "vioRec")[seed % 3]
@@ -236,7 +234,7 @@ def test_bounds_on_all_partitions_hold_on_every_grid(con, tmp_path, seed):
         assert not least or Fraction(bound, problem.scale) <= least[0]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("number", seeds(2 * len(KINDS), 500))
 def test_bounds_hold_for_all_that_may_be_required(con, tmp_path, number):
     case = Judged(number)
@@ -260,7 +258,7 @@ def policy_of(**algorithm):
             "require": [{"distinct": 3}], "algorithm": {"name": "cuts", **algorithm}}  # fmt: skip
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["none", "allRec"])
 @pytest.mark.parametrize("limit", ["boxes", "values"])
 def test_too_many_intervals_are_put_on_a_grid_only_if_the_policy_says_so(con, tmp_path, monkeypatch, scheme, limit):
@@ -381,7 +379,7 @@ def test_intervals_know_their_places_and_cuts(con, tmp_path):
     assert len(shown) == 9
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["none", "allRec", "vioRec"])
 @pytest.mark.parametrize("kind", ["INTEGER", "DOUBLE", "DATE"])
 def test_intervals_are_published_as_bounds_of_the_source_s_type(con, scheme, kind):

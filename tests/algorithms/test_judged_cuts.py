@@ -24,8 +24,6 @@ from ldiv_db.policy.reading import parse_policy
 from ldiv_db.policy.resolve import resolve
 from ldiv_db.recoding.encode import read_source
 
-pytestmark = pytest.mark.long
-
 #: Of the first sensitive attribute, whose values are in this order, of these categories and of this taxonomy.
 VALUES = "stuvw"
 CATEGORIES = [["s"], ["t", "u"], ["v", "w"]]
@@ -157,7 +155,7 @@ def schemes_of(case):
     return ["none"] if case.is_of_whole else ["none", "allRec"]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("number", seeds(2 * len(KINDS)))
 def test_the_cost_is_the_least_of_all_cuts_and_no_more_than_of_any_full_domain(con, tmp_path, number):
     case = Case(number)
@@ -179,7 +177,7 @@ def released(con, attributes):
     return counts
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("number", seeds(2 * len(KINDS), 1000))
 def test_what_is_published_is_the_best_cut_less_what_violates(con, tmp_path, number, monkeypatch):
     case = Case(number)
@@ -213,7 +211,7 @@ def test_what_is_published_is_the_best_cut_less_what_violates(con, tmp_path, num
     assert result.loss.rows_suppressed == len(case.rows) - result.loss.rows_published
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["cuts", "annealing"])
 @pytest.mark.parametrize(("metric", "top"), [("LM", 1), ("DM", 1), ("DM", 9)])
 def test_no_release_is_empty(con, tmp_path, algorithm, metric, top):
@@ -235,7 +233,7 @@ def test_no_release_is_empty(con, tmp_path, algorithm, metric, top):
         assert result.loss.rows_published == 24
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("number", seeds(6, 2000))
 def test_neither_threads_nor_the_order_of_rows_change_anything(tmp_path, number):
     assert_same_in_any_order(Case(number, with_whole=False), tmp_path, top=3)

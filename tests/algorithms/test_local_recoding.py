@@ -266,7 +266,7 @@ def test_several_sensitive_attributes_and_others_known(con, algorithm):
     assert not oracle.violations([((age, s), u) for age, s, u in rows], "distinct", 2)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["topdown", "mondrian", "peel"])
 def test_what_cannot_be_promised_is_refused(con, algorithm):
     with pytest.raises(PolicyError, match="unique_distinct l=2: two classes that meet it may not meet it together"):

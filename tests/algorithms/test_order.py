@@ -18,8 +18,6 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Identifier
 from ldiv_db.requirements import Distribution
 
-pytestmark = pytest.mark.long
-
 L = 4
 #: Algorithm, and the other sensitive attributes with their l.
 CASES = [
@@ -39,7 +37,7 @@ def people(draw, count, first=0):
     return rows
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize(("algorithm", "others"), CASES)
 def test_the_order_of_groups_tells_nothing(con, algorithm, others):
     """Over two releases, of new groups each: who tries the order guesses as who does not."""
@@ -137,7 +135,7 @@ def dealt(numbers, coins):
     return sorted(numbers, key=lambda number: hashlib.md5(f"{coins}:row:{number}".encode()).hexdigest())
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_groups_are_a_function_of_places_values_and_waits(con, seed):
     """Other people with the same values in the same places: the same groups of places, with the same values."""
@@ -170,7 +168,7 @@ def test_every_order_is_dealt_as_often(con):
     assert len({str(con.execute(f"FROM {rows.sql()} ORDER BY row_id").fetchall()) for rows in again}) > 4
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_all_ways_to_give_values_to_people_are_as_likely(con):
     """All six tables of four people with two values, under many seeds: each release comes of each table that it allows
     as often. Chi square of 18 degrees (24 cells in 6 tables), whose 99.9 % point is 42.3."""

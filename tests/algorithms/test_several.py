@@ -119,7 +119,7 @@ def publish(case, threads=2, order=None):
 KEYS = [(["s1"], 9), (["s1"], 40), (["s1", "s2"], None), (["s2", "s1", "s3"], None), (["s1", "s2"], 30)]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("select", WAYS)
 @pytest.mark.parametrize(("sensitive", "people"), KEYS)
 @pytest.mark.parametrize("seed", seeds(1))
@@ -153,7 +153,7 @@ def test_never_more_classes_than_the_optimum(select, seed):
     assert max(1, most - 2) <= result.loss.classes <= most
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("select", WAYS)
 def test_same_table_for_any_order_and_number_of_threads(select):
     case = several_case(random.Random(3), select, 200, 3, ["s1", "s2"], 60)

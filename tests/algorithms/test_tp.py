@@ -78,7 +78,7 @@ def publish(con, place, rows, document):
     return result, con.execute("SELECT class_id, age, town, secret, rid FROM released").fetchall()
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("l", [2, 3])
 def test_random_tables(con, place, name, l):
@@ -123,7 +123,7 @@ def check_search(search, classes, l):
     assert alike >= sum(map(len, classes.values())) - last
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_tp_plus_has_no_more_stars(con, place):
     draw, fewer = random.Random(9), 0
     for _ in range(8):
@@ -214,7 +214,7 @@ def test_what_tp_cannot_do_is_refused(con, place, changes, message):
         ldiv_db.run(con, policy("tp", 2, **changes), folder=place)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "require",
     [
@@ -300,7 +300,7 @@ def test_a_star_spreads_over_the_whole_domain(con, place, name):
 # -- coarsening --------------------------------------------------------------------------------------
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("form", ["stars", "ranges"])
 def test_coarse_values_are_those_of_their_level(con, place, name, form):
@@ -337,7 +337,7 @@ def test_the_top_level_leaves_nothing_to_say(con, place):
     assert {row[2] for row in release} == {"*"} and result.loss.lm_by_column["town"] == 1
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_auto_takes_the_level_of_least_divergence(con, place):
     draw, found = random.Random(12), set()
     for _ in range(2):

@@ -6,8 +6,6 @@ import pytest
 
 import ldiv_db
 
-pytestmark = pytest.mark.long
-
 QI = ("education", "marital_status", "race", "sex")
 AFTER_PHASE_ONE = {2: (1012, 783), 4: (5001, 1850)}
 ROWS = 30162
@@ -39,7 +37,7 @@ def run(con, fixtures, name, l):
     return result, con.execute("SELECT * FROM released").fetchall()
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("l", [2, 4, 7])
 def test_stars_of_the_three(adult, fixtures, l):
     stars = {}

@@ -48,7 +48,7 @@ def simple(request, monkeypatch):
 # -- every world, every coin -------------------------------------------------------------------------------
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.usefixtures("simple")
 @pytest.mark.parametrize(
     ("people", "values", "l"),
@@ -63,7 +63,7 @@ def test_no_posterior_exceeds_its_bound_over_all_coins(con, people, values, l):
     assert posterior(con, people, values, l, ties) == Fraction(1, l)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.usefixtures("simple")
 @pytest.mark.parametrize(
     ("values", "l"),
@@ -74,7 +74,7 @@ def test_no_posterior_exceeds_its_bound_for_six_rows(con, people, values, l):
     assert posterior(con, people, values, l, some_ties(6)) <= Fraction(1, l)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.usefixtures("simple")
 @pytest.mark.parametrize(("values", "l"), [("AABBCCD", 2), ("AABBCCD", 3), ("AAABBBC", 2), ("AAABBCC", 2)])
 @pytest.mark.parametrize("people", [AGES, PAIRS])
@@ -128,7 +128,7 @@ def published_classes(con, people, world, policy):
     return shown(world, classes.values())
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("select", ["refine", "bisect"] if TIMES > 1 else ["bisect"])
 def test_other_selections_tell(con, select):
     """Known method, known seed: some release leaves a value more certain than 1/l, by the same count."""

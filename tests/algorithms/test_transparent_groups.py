@@ -70,7 +70,7 @@ def _runs(beliefs: Counter[tuple[int, int]], person: int) -> int:
     return sum(count for (who, _), count in beliefs.items() if who == person)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("counts", "l"),
     [
@@ -80,7 +80,7 @@ def _runs(beliefs: Counter[tuple[int, int]], person: int) -> int:
         ((2, 2, 2), 3),
         ((3, 2, 1), 2),
         ((3, 3), 2),
-        pytest.param((3, 3, 1), 2, marks=pytest.mark.long),
+        pytest.param((3, 3, 1), 2),
     ],
 )
 def test_no_posterior_exceeds_the_share_of_a_group(con: Any, counts: tuple[int, ...], l: int) -> None:

@@ -157,7 +157,7 @@ def distinct(predicates):
     }
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(10))
 def test_successes_are_those_of_brute_force(seed, con, tmp_path):
     draw = random.Random(seed)
@@ -360,7 +360,7 @@ def test_a_table_of_one_class_tells_nothing_of_its_people(con):
     assert found(result, "linkability").gains[1].gain == 0.0
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_parts_are_linked_as_they_are_asked_for(con):
     """The parts say nothing of what is in neither of them."""
     keys = POLICY["quasi_identifiers"] | {"sex": {"taxonomy": {"prefix": [1]}}}
@@ -423,7 +423,7 @@ def test_nobody_is_attacked_where_nobody_is(con):
     assert counts(result, "inference") == (1, 0) and counts(result, NAMES[1]) == (0, 0)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_the_same_for_any_order_and_number_of_threads(tmp_path):
     targets, control = random_people(4, 300), random_people(5, 200)
     results = []

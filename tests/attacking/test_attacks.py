@@ -151,7 +151,7 @@ def hospital(con):
     return {"source": "x", "target": "y", "quasi_identifiers": keys, "sensitive": ["s"], "require": [{"k": 1}]}
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("person", "classes", "values"),
     [
@@ -189,7 +189,7 @@ def test_sets_are_read_as_they_are_written(con, tmp_path):
 UNREADABLE = ['{a"b, c}', '{a, "b}', '{a, "b"c"}', "{a, }", "{a, {b}", "{a, b", "{}", "{a, x}"]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("label", UNREADABLE)
 @pytest.mark.parametrize("taxonomy", [{"file": "tree.json"}, {"prefix": [5]}, None])
 def test_what_is_no_label_is_none_for_whoever_reads_it(label, taxonomy, con, tmp_path):
@@ -478,7 +478,7 @@ def test_a_requirement_promises_for_its_own_attribute(con, table):
     assert found(result, "prosecutor").gains[0].bound == 0.5
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_the_same_for_any_order_and_number_of_threads(tmp_path):
     draw = random.Random(3)
     case = tables.random_case(draw, "bisect", largest=60)

@@ -124,7 +124,7 @@ def place(con, name, classes):
     fill(con, name, {"class_id": "INTEGER", "a": "VARCHAR", "s": "VARCHAR"}, rows)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(40))
 def test_what_is_possible_is_what_brute_force_finds(seed, con):
     draw = random.Random(seed)

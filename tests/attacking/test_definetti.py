@@ -153,7 +153,7 @@ def test_an_anatomised_table_teaches_what_the_definition_says(seed, grouped, con
     check(attack.figures, attack.gains[0].gain, first, told, people, classes)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(20))
 def test_a_generalised_table_teaches_what_the_definition_says(seed, con):
     """Ranges overlap, some classes are equal, and some people are in none."""

@@ -143,7 +143,7 @@ def label_of(row, case):
     return tuple((row[f"{name}_min"], row[f"{name}_max"]) if f"{name}_min" in row else row[name] for name in case.names)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(16))
 def test_conclusions_are_those_of_brute_force(seed, con, tmp_path):
     draw = random.Random(seed)
@@ -276,7 +276,7 @@ def test_nothing_follows(release, everybody, con):
     assert figures["people_alike"] == figures["people_alike_narrowed"] == len(everybody)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_levels_are_read_as_the_tree_that_they_are(con, tmp_path):
     """Labels of prefixes tell what those of the same tree in a file tell."""
     draw = random.Random(5)

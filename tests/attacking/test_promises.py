@@ -150,7 +150,6 @@ def test_bounds_of_known_tables(name, parameters, table, m, values):
         assert value is None or abs(value - expected) < 1e-12, key
 
 
-@pytest.mark.always
 def test_every_requirement_promises_something():
     arguments = {name: parameters for name, parameters in REQUIRED if promised(name, parameters) != Guarantee()}
     assert arguments.keys() == {name for name, kind in REQUIREMENTS.items() if name not in ("k_map", "delta_presence")}

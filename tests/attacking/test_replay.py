@@ -102,8 +102,7 @@ CASES = {
 }
 
 
-@pytest.mark.heavy
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_posteriors_are_those_of_running_the_program_on_every_assignment(name: str, con: Any) -> None:
     policy, ages, values = CASES[name]
@@ -142,7 +141,7 @@ def test_what_replay_can_do_and_what_it_cannot(con: Any) -> None:
     assert alike.gains[0].gain == 0.5 and alike.figures["worlds_left"] == alike.figures["worlds"] == 12
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_without_the_seed_a_method_that_draws_nothing_tells_the_same(con: Any) -> None:
     fill(con, APART[:4], tuple("ABAB"))
     policy = policy_of("mondrian", {"distinct": 2})
@@ -166,7 +165,7 @@ def test_coins_protect_anatomised_groups_from_who_lacks_the_seed(con: Any) -> No
     assert secret.figures["people_above"] == 0 and secret.gains[0].gain < 0.8
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_transparent_releases_promise_to_who_lacks_the_seed(con: Any) -> None:
     """And keep it; who has the seed is promised nothing."""
     policy = policy_of("bsgi", {"unique_distinct": 2}, transparent=True)
@@ -187,7 +186,7 @@ def test_too_few_runs_tell_nothing(con: Any) -> None:
     assert attack.gains[0].gain is None
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_of_too_many_worlds_classes_are_drawn_and_all_else_is_known(con: Any) -> None:
     """Who knows everybody else's value tries what the rows of one class could be: brute force does the same."""
     ages, values = list(range(20, 44, 2)), tuple("ABCABCBACCBA")
@@ -290,7 +289,7 @@ def test_the_first_release_of_classes_is_replayed(con: Any, target: dict[str, st
     assert "has several releases" in refused(con, table, policy)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_figures_do_not_depend_on_threads_or_the_order_of_rows() -> None:
     """Also of releases in files, and of several sensitive and kept columns."""
     rows = [(i, 20 + i * 7 % 30, "ABCD"[i * 3 % 4], "xyz"[i % 3], "kl"[i % 2]) for i in range(12)]

@@ -182,7 +182,7 @@ def run_on(server, case, engine):
     )
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(40))
 def test_a_statement_finds_what_the_audit_finds(seed, server, tmp_path):
     if server.dialect in servers.SLOW and seed % 5 and TIMES == 1:

@@ -134,7 +134,6 @@ ALIGNED_SECOND = (
 )
 
 
-@pytest.mark.always
 @pytest.mark.parametrize("which", [ALIGNED_FIRST, ALIGNED_SECOND])
 def test_a_wrong_plan_of_one_table_is_found_by_each_reading(broken: Any, monkeypatch: Any, which: Any) -> None:
     con = duckdb.connect()
@@ -145,7 +144,6 @@ def test_a_wrong_plan_of_one_table_is_found_by_each_reading(broken: Any, monkeyp
         test_aligned.published(con, rows, require=[{"k": 4}, {"distinct": 3, "each": "position"}])
 
 
-@pytest.mark.always
 @pytest.mark.parametrize(
     ("which", "found"),
     [(None, "distinct l=3, each=position on"), (FIRST, "one of the two is wrong"), (SECOND, "one of the two is wrong")],

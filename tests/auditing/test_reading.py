@@ -74,7 +74,7 @@ def test_spellings_are_counted(con: Any) -> None:
     assert min(seen[True, True], seen[True, False], seen[False, False]) > 0
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["INTEGER", "DECIMAL(9,2)", "DOUBLE"])
 def test_lone_values_and_near_ones_are_counted(con: Any, kind: str) -> None:
     draw, seen = random.Random(kind), Counter()

@@ -192,7 +192,6 @@ def test_both_readings_count_people_and_their_sequences(con, seed):
             assert verdict.second == (None if name == "recursive" else verdict.violating_classes)
 
 
-@pytest.mark.always
 @pytest.mark.parametrize("which", [FIRST_OF_PEOPLE, SECOND_OF_PEOPLE])
 def test_a_wrong_reading_of_people_publishes_nothing(con, broken, snapshot, which):
     """Each person is a class of their own then, which one of the readings overlooks and the other does not."""
@@ -206,7 +205,6 @@ def test_a_wrong_reading_of_people_publishes_nothing(con, broken, snapshot, whic
     assert snapshot(con) == before
 
 
-@pytest.mark.always
 @pytest.mark.parametrize("which", [FIRST, SECOND])
 def test_a_wrong_formula_publishes_nothing_of_people(con, broken, snapshot, which):
     con.execute(STAYS)
@@ -234,7 +232,6 @@ def test_runs_are_read_twice_wherever_they_go(patients, tmp_path, target):
     assert result.audits[0].readings == ["second reading, by the dbt package's tests: the same verdict on distinct l=3"]
 
 
-@pytest.mark.always
 @pytest.mark.parametrize("which", [FIRST, SECOND])
 def test_a_wrong_reading_publishes_nothing(patients, broken, snapshot, which):
     api.run(patients, {**POLICY, "require": [{"k": 30}]})
@@ -246,7 +243,6 @@ def test_a_wrong_reading_publishes_nothing(patients, broken, snapshot, which):
     assert snapshot(patients) == before
 
 
-@pytest.mark.always
 @pytest.mark.parametrize("which", [FIRST, SECOND])
 def test_a_wrong_reading_leaves_no_file(patients, broken, tmp_path, which):
     broken(*which)

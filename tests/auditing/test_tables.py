@@ -51,7 +51,6 @@ def test_people_are_counted_by_what_all_tables_show_of_them(clinic: Any) -> None
     assert alone.classes < result.audits[-1].classes
 
 
-@pytest.mark.always
 def test_a_wrong_plan_publishes_nothing(clinic: Any, broken: Any, snapshot: Any) -> None:
     run(clinic)
     before = snapshot(clinic)
@@ -61,7 +60,6 @@ def test_a_wrong_plan_publishes_nothing(clinic: Any, broken: Any, snapshot: Any)
     assert snapshot(clinic) == before
 
 
-@pytest.mark.always
 @pytest.mark.parametrize("which", [FIRST, SECOND])
 def test_a_wrong_reading_publishes_nothing(clinic: Any, broken: Any, snapshot: Any, which: Any) -> None:
     """Each person is a class of their own then, which one of the readings overlooks and the other does not."""
@@ -74,7 +72,6 @@ def test_a_wrong_reading_publishes_nothing(clinic: Any, broken: Any, snapshot: A
     assert snapshot(clinic) == before
 
 
-@pytest.mark.always
 @pytest.mark.parametrize("which", [test_second_reading.FIRST, test_second_reading.SECOND])
 def test_a_wrong_formula_publishes_nothing(clinic: Any, broken: Any, snapshot: Any, which: Any) -> None:
     run(clinic)
@@ -85,7 +82,6 @@ def test_a_wrong_formula_publishes_nothing(clinic: Any, broken: Any, snapshot: A
     assert snapshot(clinic) == before
 
 
-@pytest.mark.always
 def test_rows_that_are_joined_wrongly_publish_nothing(clinic: Any, broken: Any, snapshot: Any) -> None:
     run(clinic)
     before = snapshot(clinic)

@@ -9,10 +9,8 @@ import pytest
 from ldiv_db.requirements import REQUIREMENTS
 from tests.benchmarks.audit import ARGUMENTS
 
-pytestmark = pytest.mark.long
 
-
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_every_requirement_is_timed(bench: Any) -> None:
     called = bench("audit", "--rows", 2000, "--json")
     assert called.code == 0, called.err
@@ -28,7 +26,7 @@ def test_every_requirement_is_timed(bench: Any) -> None:
     assert {requirement["name"]: requirement["holds"] for requirement in found["requirements"]}["frequency"]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_it_is_shown_as_a_table(bench: Any) -> None:
     called = bench("audit", "--rows", 1000)
     assert called.code == 0 and "1,000" in called.out

@@ -16,15 +16,13 @@ from ldiv_db.running.demo import adult_policy
 from tests.benchmarks.bsgi import make_rows
 from tests.benchmarks.command import engine_on
 
-pytestmark = pytest.mark.long
-
 BENCH_KEYS = {
     "rows", "l", "select", "threads", "seconds", "ns_per_n_log_n", "rows_per_second", "peak_memory_mb", "lm_mean",
     "classes", "rows_suppressed", "versions",
 }  # fmt: skip
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_bench_measures_every_size(bench: Any) -> None:
     called = bench("bsgi", "--rows", 2000, "--rows", 3000, "--json")
     assert called.code == 0, called.err
@@ -35,7 +33,7 @@ def test_bench_measures_every_size(bench: Any) -> None:
     assert small["seconds"] > 0 and small["peak_memory_mb"] > 10
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_bench_says_what_failed(bench: Any) -> None:
     called = bench("bsgi", "--rows", 100, "--l", 20)
     assert called.code == 1 and "benchmark of 100 rows failed" in called.err and "impossible" in called.err
@@ -54,7 +52,7 @@ def test_help_of_every_benchmark(bench: Any, name: str) -> None:
     assert shown.code == 0 and "Example" in shown.out and f"python -m tests.benchmarks.{name}" in shown.out
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_a_benchmark_runs_from_a_checkout() -> None:
     words = ["cuts", "--only", "LM:none", "--rows", "300", "--json"]
     call = [sys.executable, "-m", f"tests.benchmarks.{words[0]}", *words[1:]]

@@ -9,8 +9,6 @@ import pytest
 from tests.benchmarks.clinic import make_clinic
 from tests.benchmarks.command import engine_on
 
-pytestmark = pytest.mark.long
-
 
 def test_the_tables_are_drawn_by_the_seed_and_link_to_one_another(con: Any) -> None:
     engine, drawn = engine_on(con), []
@@ -27,7 +25,7 @@ def test_the_tables_are_drawn_by_the_seed_and_link_to_one_another(con: Any) -> N
     assert len(first["stays"]) == pytest.approx(3077, rel=0.05) and len(first["labs"]) == pytest.approx(7700, rel=0.1)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_each_release_is_measured(bench: Any) -> None:
     words = ("--patients", 400, "--algorithm", "mondrian", "--release", "tables", "--release", "stays")
     tables, stays = bench("clinic", *words, "--json").json["results"]

@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.long
 
-
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_a_search_is_timed(bench: Any) -> None:
     called = bench("cuts", "--only", "CM:none", "--rows", 300, "--memory-limit", "500MB", "--json")
     assert called.code == 0, called.err
@@ -19,7 +17,7 @@ def test_a_search_is_timed(bench: Any) -> None:
     assert found["best_cost"] == found["cost"] == found["bound"]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_other_requirements_are_taken_together(bench: Any) -> None:
     asked = ("--require", "recursive:c=3,l=2", "--require", "k:3")
     called = bench("cuts", "--only", "LM:allRec", *asked, "--rows", 300, "--json")
@@ -28,7 +26,7 @@ def test_other_requirements_are_taken_together(bench: Any) -> None:
     assert found["require"] == ["recursive:c=3,l=2", "k:3"] and found["proved"]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_ages_are_taken_as_numbers(bench: Any) -> None:
     asked = ("--only", "LM:none", "--require", "k:5", "--rows", 300, "--others", 1, "--json")
     costs = []

@@ -9,7 +9,6 @@ import pytest
 from tests.benchmarks.command import engine_on
 from tests.benchmarks.hospital import COLUMNS, MOST_STAYS, make_stays
 
-pytestmark = pytest.mark.long
 SIZE = ("--rows", 800, "--patients", 520)
 
 
@@ -31,7 +30,7 @@ def test_the_stays_are_those_that_are_asked_for_and_drawn_by_the_seed(con: Any) 
     assert written > {text.strip().lower() for text in written} - {"hiv"} and len(written) > 40
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_a_run_is_measured_and_what_is_refused_is_said(bench: Any) -> None:
     words = ("--algorithm", "mondrian", "--require", "frequency:3", "--dirty")
     called = bench("hospital", *SIZE, *words, "--require", "frequency:300", "--json")

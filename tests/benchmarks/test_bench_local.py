@@ -11,8 +11,6 @@ import pytest
 from tests.benchmarks.topdown import Point, measure_topdown, points, topdown_as_table
 from tests.benchmarks.utility import PEERS
 
-pytestmark = pytest.mark.long
-
 
 def test_utility_beside_that_of_others(bench: Any) -> None:
     called = bench("utility", "--algorithm", "mondrian", "--require", "k:10", "--json")
@@ -61,7 +59,7 @@ def test_an_unknown_name_is_refused(bench: Any, option: str) -> None:
     assert called.code == 2 and "nothing is none of" in called.err
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_the_papers_experiments() -> None:
     asked = [Point("5", "distinct", 400, 2), Point("5", "distinct_alpha", 400, 2), Point("5", "distinct", 400, 10)]
     asked.append(Point("5", "k", 400, 400))
@@ -82,7 +80,7 @@ def test_an_unknown_figure_is_refused(bench: Any) -> None:
     assert called.code == 2 and "9 is none of" in called.err
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_steps_add_up_to_the_run(bench: Any) -> None:
     words = ("--rows", 1000, "--times", 2, "--algorithm", "mondrian")
     (found,) = bench("steps", *words, "--json").json["results"]

@@ -22,7 +22,6 @@ from tests.benchmarks.processes import Held, Memory, held_below, role_of, watche
 SUMS = ("input_bytes", "shuffle_read_bytes", "shuffle_write_bytes", "spilled_disk_bytes", "result_bytes")
 
 
-@pytest.mark.long
 def test_a_file_of_variants_holds_the_rows_of_the_table(tmp_path: Path) -> None:
     policy = parse_policy(adult_policy())
     with duckdb.connect() as con:
@@ -34,8 +33,7 @@ def test_a_file_of_variants_holds_the_rows_of_the_table(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["rows.parquet"], "no part of it is left"
 
 
-@pytest.mark.heavy
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_run_is_measured_and_its_rows_are_kept(bench: Any, tmp_path: Path) -> None:
     words = ("scale", "--rows", 2_000, "--rows-in", tmp_path, "--algorithm", "mondrian", "--json")
     (found,) = bench(*words).json["results"]

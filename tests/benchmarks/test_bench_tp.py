@@ -6,12 +6,10 @@ import pytest
 
 from tests.benchmarks.tp_runs import FIGURES, Scales, exceptions, figure_as_table, plan_cases, sets_of
 
-pytestmark = pytest.mark.long
-
 RUN_KEYS = {"rows", "d", "l", "quasi_identifiers", "algorithm", "stars", "seconds", "kl"}
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_runs_on_adult_and_on_rows_made_from_it(bench: Any) -> None:
     asked = ("--figure", 6, "--figure", 7, "--algorithm", "tp", "--algorithm", "nothing", "--l", 2, "--rows", 2000)
     called = bench("tp", *asked, "--sets", 1, "--json")

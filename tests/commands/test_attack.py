@@ -71,7 +71,7 @@ def test_classes_of_several_rows_have_nobody_unique_in_the_population(released: 
     assert "population uniqueness: population 1,000, sampling fraction 0.024" in attack(released, *words).out
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_labels_are_read_backwards_and_people_are_tried(released: Any) -> None:
     """The people of the source and others, with what they are sensitive about; as JSON and as people read it."""
     released.write("others.csv", "name,age,country,disease\nA,21,Norway,Flu\nB,48,Korea,Asthma\nC,33,Italy,Flu\n")

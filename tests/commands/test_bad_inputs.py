@@ -462,7 +462,7 @@ def test_there_are_a_hundred_and_more() -> None:
     assert len(BAD) >= 100
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BAD)
 def test_a_bad_input_is_told_what_is_wrong_and_changes_nothing(bed: Any, name: str) -> None:
     bad = BAD[name]

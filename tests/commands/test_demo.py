@@ -11,8 +11,6 @@ import pytest
 
 from ldiv_db.running.demo import adult_policy
 
-pytestmark = pytest.mark.long
-
 
 def test_demo_shows_before_after_and_the_verdict(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
@@ -46,7 +44,7 @@ def test_demo_keeps_a_folder_to_go_on_with(bed: Any, tmp_path: Path) -> None:
     assert "exists" in bed.fails(2, "demo", "--directory", folder)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_the_report_on_the_demo_has_no_red_mark(bed: Any, tmp_path: Path) -> None:
     """Nor has that for outsiders: what the demonstration does is what a user should do."""
     folder = tmp_path / "kept"

@@ -17,8 +17,6 @@ import pytest
 import times
 import yaml
 
-pytestmark = pytest.mark.long
-
 #: So many draws a test, each a call of the command line; no call takes longer than so many seconds.
 CALLS, SECONDS = 10, 120
 
@@ -65,7 +63,7 @@ def new_tables(before: list[Any], con: Any) -> list[str]:
     return [".".join('"{}"'.format(part.replace('"', '""')) for part in row) for row in rows if row not in old]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("block", times.seeds(12))
 def test_whatever_is_wrong_there_is_a_good_result_or_a_clear_line(
     bed: Any, tmp_path_factory: Any, monkeypatch: Any, block: int

@@ -85,7 +85,7 @@ def test_in_the_middle_of_a_statement(slow: Any) -> None:
     assert slow.run().code == 0
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["release.csv", "release.duckdb"])
 def test_while_a_file_is_written(slow: Any, name: str) -> None:
     slow.write_policy(target={"file": name, "table": "t"} if name.endswith("duckdb") else name)

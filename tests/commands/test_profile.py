@@ -25,7 +25,7 @@ def adult(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_adult_is_profiled_and_its_skeleton_runs(adult: Path, call: Any) -> None:
     database, policy = adult / "adult.duckdb", adult / "start.yml"
     found = call("profile", database, "adult", "--sensitive", "occupation", "--json").json
@@ -266,7 +266,7 @@ def test_dates_and_timestamps_become_ranges_and_few_of_them_stretches_of_time(be
     assert bed.sql("SELECT count(*) FROM published.visits WHERE wave LIKE '2019%' OR wave LIKE '2020%'")[0][0] > 0
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ["DATE 'infinity'", "DATE '0044-03-15 (BC)'", "1e400"])
 def test_columns_whose_values_have_no_place_are_not_published(bed: Any, value: str) -> None:
     other = "DATE '2020-01-01' + CAST(i AS INTEGER)" if "DATE" in value else "CAST(i AS DOUBLE)"

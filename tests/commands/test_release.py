@@ -239,7 +239,7 @@ def test_a_file_that_no_release_made_is_refused(classes):
     assert "no release made it" in classes.fails(2, "run", classes.database, classes.policy)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="kills processes")
 def test_a_release_to_a_file_killed_at_any_step_is_finished_or_rolled_back_by_the_next_command(classes):
     files = [path for path in classes.folder.iterdir() if path.is_file()]
@@ -276,7 +276,7 @@ def test_a_release_to_a_file_killed_at_any_step_is_finished_or_rolled_back_by_th
         assert {path.name for path in folder.iterdir()} == {path.name for path in files} | {"out.duckdb"}
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_the_benchmark_meets_the_papers_table(bench, monkeypatch):
     monkeypatch.setattr(decomposition, "TABLE_7A", {7: decomposition.TABLE_7A[7]})
     (found,) = bench("decomposition", "--json").json["results"]

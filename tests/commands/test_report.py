@@ -71,7 +71,7 @@ def test_a_release_that_fails_is_reported_with_code_1(released: Any) -> None:
     assert found.code == 1 and found.json["statement"]["holds"] is False
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_verify_says_of_which_release_a_report_is(released: Any) -> None:
     document = released.folder / "r.json"
     assert report(released, "--out", document).code == 0

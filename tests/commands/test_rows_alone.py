@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_plan_run_check_measure_attack(bed: Any) -> None:
     bed.write_policy(sensitive=None, keep=None, identifiers=["name", "disease", "ward"], require=[{"k": 4}])
     assert "bsgi needs a sensitive attribute (algorithm: auto" in bed.fails(2, "run", bed.database, bed.policy)

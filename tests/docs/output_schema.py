@@ -500,7 +500,7 @@ ERROR = obj(
                 "kind": {
                     "enum": ["policy", "infeasible", "audit", "database", "usage", "interrupted", "terminated"],
                 },
-                "problems": many(obj(of(Problem))),
+                "problems": many(obj({"code": TEXT, **of(Problem)})),
                 "remedies": many(obj({"change": maybe(OPEN), "costs": TEXT, "rows": COUNT})),
             }
         )

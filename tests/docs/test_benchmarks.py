@@ -22,8 +22,7 @@ def test_a_section_says_how_it_was_measured(title: str) -> None:
     assert commands or title in BY_HAND
 
 
-@pytest.mark.heavy
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("select", ["bisect", "refine"])
 def test_the_demo_loses_what_the_table_says(select: str) -> None:
     lines = SECTIONS["Measuring and attacking"].splitlines()

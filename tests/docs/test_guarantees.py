@@ -24,8 +24,7 @@ def test_the_page_has_examples() -> None:
     assert sum(len(examples(block).examples) - setup for block in BLOCKS) > 20
 
 
-@pytest.mark.heavy
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("block", BLOCKS, ids=[str(number) for number in range(1, len(BLOCKS) + 1)])
 def test_examples_give_what_is_written(monkeypatch: pytest.MonkeyPatch, block: str) -> None:
     # A replay is hundreds of runs on a few rows, for which threads and plans cost more than they save.

@@ -59,8 +59,7 @@ BLOCKS = [pair for page in HERE for pair in sections(page)]
 LABELS = [f"{name_of(page)}:{block.line}" for page, block in BLOCKS]
 
 
-@pytest.mark.heavy
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("page", FOLLOWED, ids=name_of)
 def test_a_page_can_be_followed(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -170,7 +169,7 @@ def test_most_blocks_are_run() -> None:
     assert len([block for block in commands if block.needs is None]) >= len(commands) * 0.75
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_a_script_that_fails_publishes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Reader(tmp_path).start_clinic()
@@ -220,7 +219,6 @@ def test_pages_have_tests_called() -> None:
     assert any("-k" in call for call in CALLS)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("call", CALLS)
 def test_a_command_that_runs_tests_selects_some(call: str) -> None:
     before, asked = re.split("python3? -m pytest ", call)

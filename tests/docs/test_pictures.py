@@ -7,8 +7,7 @@ import pytest
 from tests.docs.pictures import CASES, FOLDER, VALUES, bounds, people, picture, released
 
 
-@pytest.mark.heavy
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_a_picture_is_of_what_the_algorithm_makes(name: str) -> None:
     drawn = picture(name, CASES[name], released(CASES[name]))

@@ -11,8 +11,6 @@ from times import seeds
 
 import ldiv_db
 
-pytestmark = pytest.mark.long
-
 MEASURES = ("lm", "lm_mean", "ncp", "ncp_mean", "dm", "stars", "classes", "rows_published", "rows_suppressed")
 TREES = ("education", "marital_status", "native_country", "race", "sex", "workclass")
 
@@ -60,7 +58,7 @@ def adult(fixtures):
         yield con, policy, fixtures / "adult" / "taxonomies"
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("l", "changes"),
     [
@@ -105,7 +103,7 @@ def test_all_stars_lose_everything(adult):
     assert loss.dm == 30162**2
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_threads_and_the_order_of_rows_do_not_matter(tmp_path):
     draw = random.Random(3)
     rows = [

@@ -22,7 +22,7 @@ NAMES = (
 )  # fmt: skip
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_whose_a_row_is_stays_unpublished_whatever_it_is_called(con: Any, tmp_path: Path, name: str) -> None:
     make(con, name, more="")
@@ -92,7 +92,7 @@ def test_measures_are_ranges_and_what_is_dropped_has_its_reason(con: Any, tmp_pa
     assert skeleton.policy["identifiers"] == ["tags", "number"]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "sensitive"), ASKED)
 def test_every_policy_of_a_profile_is_one_that_plans(
     con: Any, tmp_path: Path, name: str, sensitive: tuple[str, ...]

@@ -172,7 +172,7 @@ def test_prefixes_are_few_and_fall(longest: int) -> None:
     assert lengths[0] == longest and lengths == sorted(set(lengths), reverse=True) and 2 <= len(lengths) <= 5
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("values", "way"),
     [

@@ -20,7 +20,7 @@ LIMITS = {
 }
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "sensitive"), ASKED)
 def test_every_door_judges_what_a_profile_requires(
     con: Any, tmp_path: Path, name: str, sensitive: tuple[str, ...]

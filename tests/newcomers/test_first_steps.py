@@ -121,7 +121,6 @@ def test_a_warehouse_with_two_schemas(shell: Shell) -> None:
     )
 
 
-@pytest.mark.long
 def test_a_census(shell: Shell) -> None:
     """Codes of many values find a place, a weight that is another's in few rows is hidden, and the reasons say so."""
     shell.sql(CENSUS)
@@ -135,7 +134,6 @@ def test_a_census(shell: Shell) -> None:
     shell.published("published.people", 1500)
 
 
-@pytest.mark.long
 def test_a_census_with_a_list_of_quasi_identifiers(shell: Shell) -> None:
     shell.sql(CENSUS)
     shell.sql("ALTER TABLE people DROP instance_weight")
@@ -152,7 +150,6 @@ def wages(shell: Shell) -> None:
     )
 
 
-@pytest.mark.long
 def test_a_survey_of_wages(shell: Shell) -> None:
     wages(shell)
     out = shell.type("ldiv profile w.duckdb survey --sensitive wage --policy policy.yml")
@@ -161,7 +158,6 @@ def test_a_survey_of_wages(shell: Shell) -> None:
     shell.published("published.survey", 600)
 
 
-@pytest.mark.long
 def test_wages_near_one_another_are_no_two_values(shell: Shell) -> None:
     """What is written asks for wages that are apart, and a run has nothing to warn of."""
     wages(shell)
@@ -171,8 +167,7 @@ def test_wages_near_one_another_are_no_two_values(shell: Shell) -> None:
     assert shell.sql("SELECT count(*) FROM published.survey") == [(600,)]
 
 
-@pytest.mark.heavy
-@pytest.mark.long
+@pytest.mark.slow
 def test_orders(shell: Shell) -> None:
     """A key of the table, one of another table, a date, a sum that nearly no other order has, and a remark."""
     shell.sql(
@@ -236,7 +231,7 @@ def test_the_policy_of_k_alone(shell: Shell) -> None:
     assert shell.policy()["require"] == [{"k": 5}] and "sensitive" not in shell.policy()
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_k_alone(shell: Shell) -> None:
     shell.sql(CENSUS)
     shell.type("ldiv profile w.duckdb people --qi age,sex,education --policy policy.yml")
@@ -294,8 +289,7 @@ def test_a_policy_that_cannot_be_met(shell: Shell) -> None:
     assert shell.sql("SELECT count(*) FROM duckdb_tables() WHERE schema_name = 'published'") == [(0,)]
 
 
-@pytest.mark.heavy
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_value_with_more_than_half_the_rows(shell: Shell) -> None:
     """The policy that is written publishes every row; the screen shows no value unless it is asked to."""
     shell.sql(CENSUS)
@@ -313,8 +307,7 @@ def test_a_value_with_more_than_half_the_rows(shell: Shell) -> None:
     shell.published("published.people", 1500)
 
 
-@pytest.mark.heavy
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_value_is_harmless(shell: Shell) -> None:
     """Who takes two signs away loses less, and all rows are published still."""
     shell.sql(CENSUS)
@@ -328,7 +321,7 @@ def test_the_value_is_harmless(shell: Shell) -> None:
     assert after["loss"]["lm_mean"] < before["loss"]["lm_mean"]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_dates_and_postal_codes(shell: Shell) -> None:
     shell.sql(
         f"CREATE TABLE visits AS SELECT DATE '1940-01-01' + CAST({drawn(1, 20000)} AS INTEGER) AS born,"
@@ -350,8 +343,7 @@ def test_dates_and_postal_codes(shell: Shell) -> None:
     shell.published("published.visits", 900)
 
 
-@pytest.mark.heavy
-@pytest.mark.long
+@pytest.mark.slow
 def test_fifty_five_columns(shell: Shell) -> None:
     kinds = (lambda n: drawn(n, 90), lambda n: f"'t' || {drawn(n, 7)}", lambda n: f"{drawn(n, 2)} = 0")
     columns = ", ".join(f"{kinds[n % 3](n)} AS column_{n}" for n in range(1, 55))

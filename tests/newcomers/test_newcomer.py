@@ -18,7 +18,7 @@ def error(called: Any, kind: str) -> list[dict[str, str]]:
     assert set(called.json) == {"error"} and set(called.json["error"]) == {"kind", "problems", "remedies"}
     assert called.json["error"]["kind"] == kind and called.err.startswith(("error: ", "Usage: "))
     problems = called.json["error"]["problems"]
-    assert problems and all(set(problem) == {"key", "what", "hint"} for problem in problems)
+    assert problems and all(set(problem) == {"code", "key", "what", "hint"} for problem in problems)
     assert all(set(remedy) == {"change", "costs", "rows"} for remedy in called.json["error"]["remedies"])
     return list(problems)
 
@@ -147,7 +147,7 @@ LABELS = {
 }  # fmt: skip
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["INTEGER", "DOUBLE", "DECIMAL(5, 1)"])
 def test_ranges_are_read_as_people_write_them(kind: str, con: Any) -> None:
     """`attack` and `measure` agree with what each label says of the people from 0 to 100."""

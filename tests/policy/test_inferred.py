@@ -54,7 +54,7 @@ def written_out(con, name, folder):
     return {"taxonomy": {"file": f"{name}.yml"}}
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COLUMNS)
 @pytest.mark.parametrize(("algorithm", "recode"), [("bsgi", "tree"), ("topdown", "set"), ("tp", "tree")])
 def test_a_column_is_published_as_if_it_were_written_out(people, tmp_path, name, algorithm, recode):
@@ -67,7 +67,7 @@ def test_a_column_is_published_as_if_it_were_written_out(people, tmp_path, name,
     assert rows_of(people) == rows_of(people, "known") != []
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", ["town", ["town"], ("town",), {"town": {}}, {"town": None}, {"town": {"weight": 1}}])
 def test_the_ways_to_say_nothing_are_the_same(people, keys):
     policy = BASE | {"identifiers": kept_aside(["town"]), "quasi_identifiers": keys}

@@ -65,7 +65,7 @@ def told_of(file: Path, document: Any) -> list[Problem]:
         return [Problem("quasi_identifiers", f"taxonomy: {error}")]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_schema_and_program_agree(tmp_path: Path) -> None:
     """What the schema refuses the program does, in the same part; what it takes holds, or breaks what is BEYOND it."""
     good, bad = 0, 0

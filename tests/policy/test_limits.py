@@ -506,7 +506,7 @@ def test_a_pair_is_refused_by_name_or_goes_together(tmp_path: Path, one: str) ->
                 assert not said or any(words in said for words in beside(one, other)), (one, other, limit, said)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(60))
 def test_a_pair_plans(beds: Beds, seed: int) -> None:
     """What is not in the table, or is no longer by a way out."""

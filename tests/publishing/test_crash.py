@@ -51,7 +51,7 @@ def moments(bed: Any, kind: str) -> list[str]:
     return [*map(str, sorted({*early, *late, total - 1})), *([] if kind == "table" else ["before", "after"])]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["table", "duckdb", "csv"])
 def test_a_run_killed_at_any_moment_leaves_everything_as_it_was(bed: Any, kind: str) -> None:
     bed.write_policy(target={**TARGETS[kind], "if_exists": "replace"})
@@ -82,7 +82,7 @@ def after_a_night(bed: Any) -> None:
     bed.sql("INSERT INTO patients SELECT name || ' later', age, country, disease, ward FROM patients; CHECKPOINT")
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_a_night_killed_at_any_moment_leaves_table_and_ledger_in_step(bed: Any) -> None:
     """As of the night before; the next night goes on with what this one would have published."""
     after_a_night(bed)
@@ -99,7 +99,7 @@ def test_a_night_killed_at_any_moment_leaves_table_and_ledger_in_step(bed: Any) 
         assert (called.code, called.json["release"], called.json["rows_first_published"]) == (0, 2, 24), called.err
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_a_full_disk_leaves_table_and_ledger_as_of_the_night_before(many: Any) -> None:
     after_a_night(many)
     before = state(many.database)
@@ -149,7 +149,7 @@ def many(bed: Any) -> Any:
     return bed
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", TARGETS)
 def test_a_full_disk_is_a_database_error_and_changes_nothing(many: Any, kind: str) -> None:
     many.write_policy(target=TARGETS[kind])
@@ -205,7 +205,7 @@ def test_what_a_killed_command_spilled_is_removed_by_the_next_one(bed: Any, comm
     assert {path.name for path in bed.folder.iterdir()} == before
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["asked", "default"])
 def test_a_temp_directory_that_fills_is_a_database_error_and_changes_nothing(bed: Any, where: str) -> None:
     bed.sql(

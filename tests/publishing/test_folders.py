@@ -84,7 +84,7 @@ def test_check_reads_the_files(hospital: Path) -> None:
             ldiv_db.check(con, policy=policy(), folder=hospital.parent)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="folders change places on Linux alone")
 def test_a_folder_is_replaced_whole_and_only_where_it_may_be(hospital: Path) -> None:
     asked = {"seed": 1, "over_time": "independent"}
@@ -114,7 +114,7 @@ def test_a_folder_is_replaced_whole_and_only_where_it_may_be(hospital: Path) -> 
     assert {path.name for path in hospital.parent.iterdir()} == {"published", "hospital.duckdb"}
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="folders change places on Linux alone")
 def test_where_folders_cannot_change_places_the_old_one_stays(hospital: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(hospital, policy())
@@ -170,7 +170,7 @@ def test_files_elsewhere_are_refused_before_any_work(hospital: Path, targets: di
     assert [path.name for path in hospital.parent.iterdir()] == ["hospital.duckdb"]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="folders change places on Linux alone")
 @pytest.mark.parametrize("is_there", [False, True])
 def test_a_run_killed_around_the_move_leaves_the_old_folder_or_the_new_one(hospital: Path, is_there: bool) -> None:

@@ -63,7 +63,7 @@ TYPES = {
 }
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("name", [None, *FILES])
 def test_bounds_of_every_type_bound_their_class_wherever_they_go(bed: Any, kind: str, name: str | None) -> None:

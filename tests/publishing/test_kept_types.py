@@ -70,7 +70,7 @@ WITH_NULLS = [
 ]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "nulls"), WITH_NULLS)
 def test_values_that_are_not_generalised_keep_their_type(con, tmp_path, kind, nulls):
     make(con, kind, KEPT[kind], every=nulls)
@@ -87,7 +87,7 @@ def test_values_that_are_not_generalised_keep_their_type(con, tmp_path, kind, nu
     assert con.execute(other).fetchone() == (0,)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LABELLED)
 def test_of_other_types_labels_are_text(con, kind):
     make(con, kind, LABELLED[kind])
@@ -125,7 +125,7 @@ ALGORITHMS = {
 }
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", times.seeds(15))
 def test_a_type_is_kept_exactly_where_all_labels_are_the_values(con, seed):
     """By brute force: the same run with labels as text, each held against the text of its row's value."""
@@ -193,7 +193,7 @@ def test_a_file_of_text_is_the_same(con, tmp_path):
     assert (tmp_path / "kept.csv").read_bytes() == (tmp_path / "text.csv").read_bytes()
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["BOOLEAN", "INTEGER", "DECIMAL(10,2)", "DATE", "TIMESTAMP WITH TIME ZONE", "UUID"])
 def test_a_release_of_values_is_read_as_one_of_labels(con, kind):
     """By check, measure, every attack on it, and a replay; class ids rise with the values."""

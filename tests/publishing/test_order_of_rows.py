@@ -60,7 +60,7 @@ def test_numbers_against_labels_are_those_that_brute_force_finds(seed: int, con:
     assert found.figures["numbers_against_labels"] == falls
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rows.parquet", "rows.csv"])
 @pytest.mark.parametrize("threads", [1, 4])
 def test_rows_of_files_stand_as_they_are_written(name: str, threads: int, tmp_path: Any) -> None:

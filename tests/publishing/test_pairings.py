@@ -59,7 +59,7 @@ def read(con, table, names):
     return {g: list(zip(*(row[1:] for row in rows if row[0] == g), strict=True)) for g in {row[0] for row in rows}}
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(8))
 def test_combinations_are_published_where_they_tell_nothing(con, seed):
     """What they would tell is as the definition has it; with it they are left out, unless the policy insists."""
@@ -106,7 +106,7 @@ def one_group_more(con, s2="xyz"):
     return ldiv_db.run(con, policy(combinations="first"))
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_the_difference_of_two_releases_tells_no_pairing(con):
     """Whatever is paired with what in a new group, all that is published is the same."""
     published = []

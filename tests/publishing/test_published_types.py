@@ -188,7 +188,7 @@ WAYS = {
 }  # fmt: skip
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_sources_of_which_the_same_is_published_have_one_schema(tmp_path, way):
     first, second = (released(tmp_path / name, enums, way) for name, enums in (("enums", True), ("texts", False)))

@@ -98,7 +98,7 @@ def test_a_database_attached_by_a_second_name_of_its_file_is_known_again(bed: An
         assert con.execute("SELECT count(*) FROM patients").fetchall() == [(24,)]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["raw.parquet", "link.parquet", "second.parquet"])
 @pytest.mark.parametrize("view", FILES)
 def test_a_file_that_the_source_reads_is_not_replaced(bed: Any, monkeypatch: Any, view: str, target: str) -> None:

@@ -26,7 +26,7 @@ def people(con):
     fill(con, "people", columns, [(i, f"k{i}", i, "abc"[i % 3]) for i in range(9)])
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", [CLASSES, GROUPS], ids=["classes", "groups"])
 def test_another_key_is_refused_and_one_that_is_written_alike_is_not(con, people, policy, snapshot):
     ldiv_db.run(con, policy)

@@ -242,7 +242,7 @@ def test_classes_keep_who_waited_longest_and_refuse_what_would_tell(con, people,
 # -- the check ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_without_protection_the_attacker_wins(con):
     """Every release grouped anew: the attacker wins, and the check says so wherever it finds a key exposed."""
     con.execute("SET threads = 1")

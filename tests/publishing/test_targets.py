@@ -315,7 +315,7 @@ def test_the_search_of_bytes_finds_what_is_there(secrets: Any) -> None:
     assert HIDDEN.search(secrets.database.read_bytes())
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [None, *FILES])
 def test_output_and_ledger_hold_no_raw_value(secrets: Any, name: str | None) -> None:
     if name:

@@ -213,7 +213,7 @@ AT = [
 ]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize(("shape", "place"), AT)
 def test_values_dealt_out_anew_within_classes_are_published_alike(tmp_path, shape, place):
     """Of a database file with one thread: its figures of different values are the threads'."""
@@ -417,7 +417,7 @@ ALGORITHMS = [
 ]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("algorithm", "largest"),
     [(ALGORITHMS[0], False), *((algorithm, True) for algorithm in ALGORITHMS)],

@@ -116,7 +116,7 @@ def posteriors(nights: list[tuple[list[Row], list[Class]]], apart: bool) -> tupl
     return count, {known: total / count for known, total in sums.items()}
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_no_value_is_likelier_than_promised_over_all_nights(con: Any, way: str) -> None:
     several = nights_with_classes = 0

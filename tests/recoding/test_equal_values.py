@@ -78,7 +78,7 @@ def released(con: Any, policy: dict[str, Any], folder: Any) -> list[tuple[str, .
     return texts(con, "released")
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(16))
 def test_a_release_is_of_bytes_whatever_the_order_of_rows(tmp_path: Any, seed: int) -> None:
     """Of sensitive values and columns that are kept none is lost, none published as another that is equal to it."""
@@ -105,7 +105,7 @@ def test_a_release_is_of_bytes_whatever_the_order_of_rows(tmp_path: Any, seed: i
     assert found[0] == found[1]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("transaction", [False, True])
 @pytest.mark.parametrize("algorithm", ALGORITHMS[:5], ids=lambda a: "-".join(map(str, a.values())))
 def test_the_connections_collation_changes_nothing(tmp_path: Any, algorithm: dict[str, Any], transaction: bool) -> None:
@@ -219,7 +219,7 @@ def test_series_publish_bytes_or_refuse(tmp_path: Any, algorithm: str) -> None:
 # -- tables of anybody's ----------------------------------------------------------------------------------
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(6))
 def test_any_table_is_judged_measured_and_attacked_by_bytes(tmp_path: Any, seed: int) -> None:
     """What is said of a table with collations is what is said of its copy without."""

@@ -38,7 +38,7 @@ def test_each_name_of_the_counts_is_one(seed: int) -> None:
         assert [select.alias for select in resolve(sql, dialect, tables(case, name)).selects]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(108))
 def test_each_name_of_a_recoding_is_one(seed: int) -> None:
     made = recoded(seed)

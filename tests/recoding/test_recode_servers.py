@@ -26,7 +26,7 @@ POLICY = {
 }  # fmt: skip
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_random_releases_are_what_the_select_gives(server: Server) -> None:
     tried = 0
     for seed in seeds(CASES.get(server.dialect, 30)):
@@ -55,7 +55,7 @@ def test_products_of_places_and_thresholds_exceed_32_bits(server: Server, tmp_pa
     assert 0 < sum(made.release.values()) < 900 and made.differs(server) == ""
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_a_taxonomy_of_thousands_of_leaves(server: Server, tmp_path: Path) -> None:
     """The CASE has a branch for each label and a list of its leaves; the statement has some 30,000 characters."""
     tree = {"*": {f"town {i}": {f"street {i}.{j} 'é'": {} for j in range(8)} for i in range(150)}}

@@ -22,8 +22,6 @@ from ldiv_db.database.traits_there import DIALECTS
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.recoding.statement import find_run, recoding_sql
 
-pytestmark = pytest.mark.long
-
 #: Names and labels that need quoting, in trees with single children, a leaf below the root, and a root `*`.
 TREE = {"*": {"it's": {'a"b': {}, "é'\\": {}}, "SELECT": {"only": {"x": {}}}, "-- y": {}, "": {}}}
 NAMED = {"Any": {"up": {"1": {}, "2": {}}, "3": {}}}

@@ -15,8 +15,6 @@ from times import TIMES
 
 import ldiv_db
 
-pytestmark = pytest.mark.long
-
 #: Labels that a careless way of writing would confuse with each other, with a set, or with NULL.
 NASTY = [
     "", " ", "a", "a, b", "a,b", "b", ", ", "{", "}", "{}", "{a}", "{a, b}", '"', '""', '"a"', 'a", "b', "NULL", "null",
@@ -125,7 +123,7 @@ def nasty_tree(draw):
     return tree, leaves + [leaf for below in branches.values() for leaf in below]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @OFTEN
 @given(draw=st.randoms(use_true_random=False))
 def test_what_is_published_reads_back_as_the_values_of_its_class(draw):
@@ -155,8 +153,7 @@ def test_what_is_published_reads_back_as_the_values_of_its_class(draw):
     assert result.loss.lm == pytest.approx(float(expected), rel=1e-6)
 
 
-@pytest.mark.heavy
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("label", NASTY)
 def test_every_nasty_label_survives_in_a_set_and_alone(con, tmp_path, label):
     others = [other for other in ("x", "y", "z") if other != label]
@@ -199,7 +196,7 @@ def test_order_and_threads_do_not_matter(tmp_path):
     assert all(release == releases[0] for release in releases)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_sets_change_labels_and_losses_alone(con, fixtures):
     """On Adult the classes are the same, and every tree loses less; the loss is read off the published labels."""
     trees = ("education", "marital_status", "native_country", "race", "sex", "workclass")

@@ -56,7 +56,7 @@ def test_the_audit_is_that_of_check(hospital, document):
     assert "`" not in attribute["requirements"][0]["means"] and "l-diversity" in attribute["requirements"][0]["means"]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_attacks_are_those_of_attack(hospital, document):
     people = dict.fromkeys(("known", "population", "targets", "definetti"), "patients")
     asked = {"counting": True, "downcoding": True, "tries": 30}
@@ -205,7 +205,7 @@ def test_the_hash_by_hand(con):
     assert digest_of(con, "t") == hashlib.sha256(whole.encode()).hexdigest()
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_the_policys_hash_is_without_its_seed_and_its_form(hospital, document):
     other = hospital_policy(seed=1, sensitive={"disease": {}})
     again = ldiv_db.report(hospital, "published", other, queries=0, tries=1, worlds=0).document
@@ -240,7 +240,7 @@ def test_guarantees_are_those_of_the_documentation():
         assert told[3] == "nothing" and (releases.strip().startswith("nothing") or "`key`" in releases)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -287,7 +287,7 @@ def test_a_report_speaks_of_people_where_people_are_counted(con):
     assert "m times as sure" in " ".join(said["residual"]) and said["statement"]["holds"] is None
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_earlier_releases_are_those_of_the_same_source_before(hospital):
     hospital.execute("CREATE TABLE elsewhere AS FROM patients")
     ids = [ldiv_db.run(hospital, hospital_policy(target=f"out{i}")).run_id for i in range(2)]

@@ -88,7 +88,7 @@ def test_it_is_small(text):
     assert len(text.encode()) <= 1_000_000
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_a_wide_table_stays_small(con):
     names = [f"c{i}" for i in range(60)]
     con.execute(f"CREATE TABLE wide AS SELECT {', '.join(f'i % {n % 5 + 2} AS {c}' for n, c in enumerate(names))},"
@@ -143,7 +143,7 @@ def test_ids_are_unique(page):
     assert len(ids) == len(set(ids))
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_the_page_is_the_same_for_any_order_of_rows_and_number_of_threads(report):
     for threads in (1, 2):
         with duckdb.connect(config={"threads": threads}) as con:

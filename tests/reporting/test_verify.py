@@ -43,7 +43,7 @@ def verified(con, document, table="published", **given):
     return verify_report(con, document, table, **given)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_a_report_is_of_its_table(hospital, document):
     found = verified(hospital, document)
     assert found.holds and found.same_release and not found.differences and not found.versions

@@ -41,7 +41,7 @@ def tables() -> list[list[Any]]:
     return [random_values(draw) for _ in range(500)]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPARED)
 def test_every_class_is_judged_as_defined(engine: Any, con: Any, tables: Any, name: str) -> None:
     classes, seen = load(engine, tables), Counter[bool]()

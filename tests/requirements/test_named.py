@@ -11,8 +11,6 @@ from ldiv_db.database.documents import parse_document
 from ldiv_db.requirements import parse_requirement
 from ldiv_db.requirements.values import named_value, read_named, shown_value
 
-pytestmark = pytest.mark.long
-
 #: Type of the column, the value as SQL, how YAML names it.
 SPELLINGS = [
     ("BOOLEAN", "true", "true"),
@@ -69,7 +67,7 @@ def mapping(spelling, share):
     return "{%s}" % (spelling.replace("0.4", str(share)) if "{" in spelling else f"{spelling}: {share}")
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "value", "spelling"), SPELLINGS)
 def test_a_threshold_is_of_the_value_that_is_named(con, kind, value, spelling):
     """Half of the rows have it: a threshold of 0.4 cannot be met, one of 0.5 can, by run, plan and check alike."""
@@ -116,7 +114,7 @@ NO_VALUE = [
 ]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "value", "threshold", "says"), NO_VALUE)
 def test_a_value_that_no_row_has_is_an_error_unless_it_may_be_absent(con, kind, value, threshold, says):
     fill(con, kind, value)

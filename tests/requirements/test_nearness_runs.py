@@ -40,7 +40,7 @@ def published(con: Any) -> list[tuple[Any, Any]]:
     return con.execute("SELECT class_id, wage FROM o").fetchall()
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("require", [RANGE, PROXIMITY], ids=["range", "proximity"])
 def test_every_class_is_good_and_every_row_is_published(con: Any, require: Any, algorithm: Any) -> None:
@@ -83,7 +83,7 @@ def test_classes_that_unions_would_spoil_have_ids(con: Any) -> None:
     assert published(con)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["topdown", "peel"])
 def test_threads_and_the_order_of_rows_change_nothing(algorithm: str) -> None:
     rows, found = rows_of(algorithm), []

@@ -70,7 +70,7 @@ def policy(**changes: Any) -> dict[str, Any]:
     return base | {"quasi_identifiers": {"age": {"numeric": True}}} | changes
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["auto", "bsgi", "topdown", "mondrian", "peel", "tp", "cuts"])
 def test_runs_meet_it(algorithm: str, con: Any, rows: None) -> None:
     age = {"taxonomy": {"ranges": [5, 10]}} if algorithm == "cuts" else {"numeric": True}

@@ -123,7 +123,7 @@ def loss(labels: list[tuple[Any, ...]]) -> float:
     return sum(cells) / len(cells)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(24))
 def test_incognito_finds_the_best_of_all_levels(con: Any, tmp_path: Path, seed: int) -> None:
     """Every vector of levels is judged by brute force: the loss is the least of those that hold, or none does."""
@@ -144,7 +144,7 @@ def test_incognito_finds_the_best_of_all_levels(con: Any, tmp_path: Path, seed: 
     assert holds(require, released(con), people)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(24))
 def test_tds_keeps_what_no_single_value_can_be_specialised_of(con: Any, tmp_path: Path, seed: int) -> None:
     """What it publishes holds by brute force, and fails with the children of any one value in its place."""
@@ -233,7 +233,7 @@ def test_presence_is_not_known_of_classes_that_share_people(con: Any, tmp_path: 
     assert ldiv_db.check(con, "released", policy=policy_of(fewest, "tds"), **asked)[0].holds
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(6))
 def test_the_release_is_the_same_for_any_order_and_two_threads(tmp_path: Path, seed: int) -> None:
     rows, people = draw_case(seed)

@@ -32,7 +32,7 @@ def drawn_table(draw: random.Random, classes: int) -> list[list[Any]]:
     ]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "argument"), REQUIRED)
 def test_verdicts_are_those_of_the_definition(engine: Any, con: Any, name: str, argument: dict[str, Any]) -> None:
     draw, seen = random.Random(f"{name} {argument}"), Counter[bool]()
@@ -106,7 +106,7 @@ def test_pycanon_agrees_on_tables_without_nulls(con: Any) -> None:
         assert [verdict.worst for verdict in audit.verdicts] == pytest.approx([beta, delta])
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["topdown", "mondrian", "peel", "auto", "incognito"])
 @pytest.mark.parametrize(("name", "argument"), [("beta_likeness", 2), ("delta_disclosure", 2)])
 def test_releases_keep_to_it(con: Any, algorithm: str, name: str, argument: Any) -> None:

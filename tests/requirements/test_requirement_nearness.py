@@ -55,7 +55,7 @@ def drawn_tables(draw: random.Random, pool: list[Any]) -> list[list[Any]]:
     return [[draw.choice(pool) for _ in range(draw.randint(1, 9))] for _ in range(60)]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", NUMBERS)
 @pytest.mark.parametrize("name", ["range", "proximity"])
 def test_numbers_agree_with_the_definition(engine: Any, con: Any, name: str, kind: str) -> None:

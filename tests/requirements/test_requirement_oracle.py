@@ -122,7 +122,7 @@ def test_a_mean_risk_is_that_of_the_table(engine: Any, con: Any, tables: Any) ->
     assert min(seen[True], seen[False]) > 10
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", WEIGHINGS)
 @pytest.mark.parametrize("name", ALPHA_ARGUMENTS)
 def test_weights_agree_with_the_oracle(engine: Any, con: Any, tables: Any, name: str, scheme: str) -> None:
@@ -157,7 +157,7 @@ GROUNDS = {
 }
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("case", GROUNDS)
 def test_closeness_agrees_with_the_oracle(engine: Any, con: Any, tmp_path: Any, case: str) -> None:
     """Distances by transport, on many random tables of many classes."""
@@ -227,7 +227,7 @@ PARTLY: dict[str, list[Any]] = {
 OF_WHOLE = ("t_closeness", "beta_likeness", "delta_disclosure")
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*MENDED, *PARTLY])
 def test_the_smallest_suppression_is_that_of_brute_force(engine: Any, con: Any, tables: Any, name: str) -> None:
     attribute = Attribute("s", make_categories(GROUPS))

@@ -15,8 +15,6 @@ from times import TIMES
 
 import ldiv_db
 
-pytestmark = pytest.mark.long
-
 TREE = {"Any": {"L": {"a": {}, "b": {}}, "R": {"c": {}, "M": {"d": {}, "e": {}}}}}
 DISEASES = {"ill": {"lungs": {"flu": {}, "cold": {}}, "HIV": {}, "other": {"ulcer": {}, "gout": {}, "rash": {}}}}
 SCHEMES = ("none", "vioRec", "allRec", "vioSA", "allSA")
@@ -192,7 +190,7 @@ def len_source(con):
 UNJUDGED = ("bsgi", "topdown", "mondrian", "peel", "stratified", "incognito", "tds", "tp", "tp_plus", "hilbert")
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("name", UNJUDGED)
 def test_rows_that_are_not_judged_make_no_class_good(name, con):
     """A value beside NULL is one value where NULL is not judged: such rows need a third."""
@@ -230,7 +228,7 @@ def test_what_cannot_be_judged_where_values_are_unknown_is_refused_before_any_wo
         ldiv_db.plan(con, policy)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [5, 11, 18, 25, 38])
 def test_shares_are_compared_with_those_of_the_table_as_it_is_published(seed, con):
     """Rows left out of a release by `peel` are not in the table that t-closeness compares classes with."""
@@ -262,7 +260,7 @@ def test_tds_compares_shares_with_those_of_the_whole_table(con):
     assert ldiv_db.run(con, policy).loss.classes == 3
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_what_is_planned_passes_its_audit_and_all_say_the_same_of_it(name, tmp_path):
     draw, accepted = random.Random(name), 0

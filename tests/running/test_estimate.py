@@ -17,8 +17,6 @@ from ldiv_db.running.estimate import Estimate, size
 from tests.benchmarks import bsgi as bench
 from tests.benchmarks.command import engine_on
 
-pytestmark = pytest.mark.long
-
 POLICY = {
     "source": "t", "target": "released", "quasi_identifiers": {"x": {"numeric": True}}, "sensitive": ["s"],
     "keep": ["note"], "require": [{"distinct": 2}], "algorithm": "bsgi",
@@ -37,7 +35,7 @@ def loaded(con):
     return con
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_the_estimate_is_near_what_a_run_takes(con, fixtures):
     small, large = (bench.measure(bench.Case(rows, select="bisect")) for rows in (1_000, 60_000))
     taken = (large["peak_memory_mb"] - small["peak_memory_mb"]) * 2**20

@@ -281,7 +281,7 @@ def texts_of(con: Any) -> dict[str, Any]:
 COMPARED = [kind for kind in TYPES if kind != "INTERVAL"]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("sensitive", COMPARED)
 def test_every_type_is_published_as_it_was(con, tmp_path, sensitive):
     """As a sensitive attribute and as a column that is kept."""
@@ -306,7 +306,7 @@ WAYS = [
 ]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "way"), WAYS)
 def test_every_type_is_generalised_or_refused(con, tmp_path, kind, way):
     draw = random.Random(kind + way)

@@ -104,7 +104,7 @@ def agree(con, found, document, folder):
         assert yaml.safe_load(yaml.safe_dump(whole)) == whole
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_a_variant_is_what_a_run_of_its_policy_would_be(con, table, folder):
     table("people", COLUMNS, people(0, rows=60))
     asked = {"l": [2, 7], "algorithms": ["mondrian", "bsgi"], "vary": ["columns", "taxonomy"]}
@@ -114,7 +114,7 @@ def test_a_variant_is_what_a_run_of_its_policy_would_be(con, table, folder):
     agree(con, found, policy(), folder)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [
@@ -142,7 +142,7 @@ def test_of_other_policies(con, table, folder, changes):
     agree(con, found, document, folder)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_of_counts(con, table, folder):
     table("people", COLUMNS, people(6, rows=80, nulls=0))
     con.execute("CREATE TABLE counted AS SELECT age, city, sex, disease, count(*) AS n FROM people GROUP BY ALL")
@@ -153,7 +153,7 @@ def test_of_counts(con, table, folder):
     agree(con, found, document, folder)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_a_column_of_nulls_that_leave_rows_out_is_left_out_with_them(con, table, folder):
     table("people", COLUMNS, [(age, city, None if i % 2 else z, *rest)
                               for i, (age, city, z, *rest) in enumerate(people(8, nulls=0))])  # fmt: skip
@@ -164,7 +164,7 @@ def test_a_column_of_nulls_that_leave_rows_out_is_left_out_with_them(con, table,
     agree(con, found, document, folder)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_neither_workers_nor_threads_nor_order_matter(table, folder):
     rows, found = people(9, rows=50), []
     for workers_, threads, order in [(1, 1, rows), (2, 2, rows[::-1]), (5, 3, sorted(rows, key=str))]:
@@ -193,7 +193,7 @@ def test_in_a_transaction_of_the_callers_it_sees_what_that_has_written(con, tabl
     con.rollback()
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_a_frame_or_a_query_as_the_source(con, table, folder):
     table("people", COLUMNS, people(3))
     plain = ldiv_db.explore(con, policy(), [2, 3], folder=folder, workers=2)

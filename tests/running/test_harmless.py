@@ -65,7 +65,7 @@ def bad(rows: list[tuple[Any, Any]], name: str, argument: Any, harmless: Any) ->
     return {k for k, values in classes.items() if not oracle.spared_class_is_good(values, name, argument, harmless)}
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", LOCAL)
 def test_every_class_of_a_release_is_good(con: Any, algorithm: str) -> None:
     met = 0
@@ -91,7 +91,7 @@ def test_every_class_of_a_release_is_good(con: Any, algorithm: str) -> None:
     assert met, "tables that can be published"
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["cuts", "annealing"])
 def test_a_cut_keeps_shares_of_the_others(con: Any, algorithm: str) -> None:
     for case in seeds(2):
@@ -104,7 +104,7 @@ def test_a_cut_keeps_shares_of_the_others(con: Any, algorithm: str) -> None:
             assert not bad(published(con), name, argument, ("none", None))
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_the_best_cut_of_all_leaves_harmless_rows_alone(con: Any) -> None:
     """A class of harmless rows alone is good, and its rows need no company."""
     fill(con, "people", COLUMNS, [(20 + i, "1a", "none", i) for i in range(8)])
@@ -252,7 +252,7 @@ def test_several_attributes_have_harmless_values_each(con: Any) -> None:
     assert not bad([(row[:3], row[3]) for row in released], "distinct", 2, ("0",))
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["topdown", "peel", "mondrian"])
 def test_neither_threads_nor_the_order_of_rows_matter(algorithm: str) -> None:
     draw = random.Random(algorithm)
@@ -293,7 +293,7 @@ def test_attacks_bound_what_is_told_of_the_others(con: Any) -> None:
         assert (single.gain, single.bound) == (pytest.approx(len(certain) / len(rows)), 0)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_certainty_of_harmless_values_is_no_breach(con: Any) -> None:
     rows = [(20, "1a", "none", 1), (20, "1a", "none", 2), (30, "2a", "cook", 3), (30, "2a", "none", 4)]
     fill(con, "people", COLUMNS, rows)

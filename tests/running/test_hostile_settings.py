@@ -225,7 +225,7 @@ def usual(tmp_path_factory):
         return work(con, tmp_path_factory.mktemp("usual"))
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_settings_of_the_caller_change_nothing(usual, tmp_path):
     with duckdb.connect() as con:
         place(con)

@@ -153,7 +153,7 @@ WEIGHED = {
 }  # fmt: skip
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["topdown", "tds"])
 @pytest.mark.parametrize("case", WEIGHED)
 def test_of_categories_and_weights_what_fails_is_named_and_the_nearest_is_met(case, algorithm, con, table):
@@ -191,7 +191,7 @@ TOO_FREQUENT = {
 }  # fmt: skip
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", TOO_FREQUENT)
 def test_values_that_are_too_frequent_are_named_on_request_alone(algorithm, con, table):
     require, named = TOO_FREQUENT[algorithm]

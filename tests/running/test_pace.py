@@ -15,7 +15,6 @@ from ldiv_db.running.estimate import MEASURING, MOST, READING, WRITING, Pace, ab
 from tests.benchmarks.pace import factors, played
 from tests.benchmarks.wide import make_people, wide_policy
 
-pytestmark = pytest.mark.long
 #: By `python -m tests.benchmarks.pace --traces`, in the processor's seconds.
 TRACES = [json.loads(line) for line in Path(__file__).with_name("pace_traces.jsonl").read_text().splitlines()]
 NAMES = [f"{found['algorithm']} on {found['rows']:,} rows, {found['require']}" for found in TRACES]

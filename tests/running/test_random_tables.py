@@ -39,7 +39,7 @@ def test_release_of_seeded_tables_is_what_the_oracle_says(select, seed, con, tmp
     tables.verify(case, result, tables.published(con, case))
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("select", WAYS)
 @pytest.mark.parametrize("seed", seeds(1))
 def test_same_table_for_any_order_and_number_of_threads(select, seed, tmp_path):

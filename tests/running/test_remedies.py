@@ -49,7 +49,7 @@ def drawn(draw, con, folder):
     }  # fmt: skip
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_every_remedy_is_accepted_and_leaves_out_as_many_rows_as_announced(tmp_path):
     """Random infeasible policies; changes go through JSON, as a program would read them."""
     kinds = {"algorithm": 0, "require": 0, "both": 0, "values": 0, "suppress": 0}

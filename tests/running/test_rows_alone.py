@@ -43,7 +43,7 @@ def published(con: Any) -> list[tuple[Any, ...]]:
     return con.execute("SELECT * FROM published").fetchall()
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ABLE)
 def test_every_class_of_a_release_has_k_rows(con: Any, algorithm: str) -> None:
     for case in seeds(4):

@@ -56,7 +56,7 @@ def _run(con, settings, folder=".", **changes):
     return ldiv_db.run(con, document | changes, folder)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("nulls", [False, True])
 @pytest.mark.parametrize("kind", NUMBERS)
 def test_ranges_of_every_ordered_type_cover_their_values(con, kind, nulls):

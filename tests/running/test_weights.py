@@ -84,7 +84,7 @@ def told(result):
     return result.loss, result.search, result.algorithm, result.similarity, result.seed, result.l
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(2))
 @pytest.mark.parametrize("way", range(len(WAYS)))
 def test_counts_give_what_the_rows_give(con, seed, way, monkeypatch):
@@ -108,7 +108,7 @@ def test_counts_give_what_the_rows_give(con, seed, way, monkeypatch):
     assert found[0] == found[1] == found[2]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("way", range(len(WAYS)))
 def test_a_plan_from_counts_says_what_that_of_the_rows_says(con, way):
     algorithm, required = WAYS[way]
@@ -174,7 +174,7 @@ KINDS = [
 ]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(KINDS)))
 def test_columns_of_all_kinds_are_counted(con, number):
     draw = random.Random(number)
@@ -333,7 +333,7 @@ def counted_elsewhere(con, policy):
     return policy | {"source": "fetched", "weight": "n"}
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(1))
 @pytest.mark.parametrize("way", range(11))
 def test_a_recoding_from_counts_is_run_on_the_rows(con, seed, way):
@@ -382,7 +382,7 @@ def test_a_file_of_counts_is_a_source(con, tmp_path):
     assert con.execute("FROM released").fetchall() == expected
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_a_release_from_counts_is_measured_attacked_and_replayed_by_its_rows(con):
     policy = make(con, 6, rows=12) | {"algorithm": "tp_plus", "require": [SHARES], "nulls": "value"}
     found = []

@@ -20,8 +20,6 @@ from ldiv_db.running.run import plan
 from ldiv_db.solving import improve
 
 #: A run of it is several runs.
-pytestmark = pytest.mark.long
-
 ALL = {"name": "auto", "effort": "thorough"}
 NEW = {"table": "out", "if_exists": "replace"}
 
@@ -67,7 +65,7 @@ def test_a_plan_says_what_is_tried(con, require, tries, fast):
     assert document["notes"][0].startswith(f"algorithm {fast}: ")
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_a_rehearsal_says_what_came_of_the_trials(con):
     policy = simple(con, [{"distinct": 2}], ALL)
     rehearsed = describe_plan(plan(con, policy, rehearse=True))
@@ -84,7 +82,7 @@ def test_what_one_algorithm_alone_can_do_is_its(con, name):
     assert result.algorithm == "bsgi" and any(found["name"] == "individuals" for found in result.requirements)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("recode", ["tree", "set"])
 @pytest.mark.parametrize("seed", seeds(2))
 def test_no_candidate_alone_loses_less(seed, recode, con, tmp_path):
@@ -143,7 +141,7 @@ def test_classes_by_many_columns_are_left_as_they_are_and_the_result_says_so(con
     assert "improved" in thorough.search and told not in " ".join(thorough.notes)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_more_effort_takes_more_work_and_loses_no_more(con):
     policy = to_improve(con)
     losses, work = [], []
@@ -161,7 +159,7 @@ def test_more_effort_takes_more_work_and_loses_no_more(con):
 # -- what can be met is met ------------------------------------------------------------------------------
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["auto", "fast", None])
 def test_what_any_algorithm_can_meet_is_not_refused(con, name):
     policy = frequent(con, {"distinct": 3}, **({"algorithm": name} if name else {}))
@@ -171,7 +169,7 @@ def test_what_any_algorithm_can_meet_is_not_refused(con, name):
         ldiv_db.run(con, policy | {"algorithm": "bsgi"})
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("error", "failed", "told"),
     [
@@ -197,7 +195,7 @@ def test_the_error_says_what_no_algorithm_can_meet(con):
             ldiv_db.run(con, simple(con, [{"distinct": 4}], name))
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_rows_are_left_out_only_where_the_policy_says_so(con):
     """One row of 31 stands far off: without it classes are narrow."""
     rows = [(i // 2, "ab"[i % 2]) for i in range(30)] + [(1000, "a")]
@@ -231,7 +229,7 @@ def test_a_value_in_most_rows_needs_suppression(con):
     assert result.algorithm == "bsgi" and result.loss.rows_suppressed == 6
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_rows_of_several_attributes_find_a_class(con):
     """BSGI leaves out rows that differ from none of the others in all attributes, the others do not."""
     kinds = [*["aux", "avy", "buy", "bvx"] * 6, "aux", "aux", "bvy", "bvy"]
@@ -273,7 +271,7 @@ def test_a_default_policy_is_published_transparently_and_over_time(con):
     assert (released.figures["algorithm"], released.figures["rows_published"]) == ("auto", 30)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_a_release_is_the_same_for_any_order_and_number_of_threads():
     draw = random.Random(3)
     rows = [(draw.randint(0, 30), draw.randint(0, 5), draw.choice("aabcd")) for _ in range(150)]
@@ -302,7 +300,7 @@ def test_a_sample_has_the_rows_whose_hashes_come_first(most, con, engine):
     )
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("require", "nulls"), [({"distinct": 2}, 0.2), ({"frequency": 3}, 0), ({"t_closeness": 0.4}, 0.2)]
 )
@@ -331,7 +329,7 @@ def test_many_rows_are_tried_on_a_sample(require, nulls, monkeypatch):
     assert len(samples) >= 2 and best["algorithm"] == last["algorithm"] == result.algorithm
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_a_release_can_be_replayed(con):
     """The trials are part of the method: the source's own values give the release again, which replay requires."""
     rows = list(zip([20, 31, 32, 33, 58, 60], "ABABCA", strict=True))

@@ -58,7 +58,7 @@ def test_rows_beyond_classes_are_in_the_last_part(residue, rows):
     assert result.search["residue_suppressed"] == rows - len(release)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["bsgi", "auto", "fast", "topdown", "mondrian", "peel", "stratified"])
 @pytest.mark.parametrize(("count", "l", "part_rows"), [(12, 3, 2), (12, 12, 2), (150, 40, 120)])
 def test_what_cannot_be_divided_is_solved_whole(algorithm, count, l, part_rows):
@@ -91,7 +91,7 @@ REQUIRED = [
 ]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["topdown", "peel"])
 @pytest.mark.parametrize("require", REQUIRED, ids=lambda found: next(iter(found[0])))
 def test_parts_meet_every_requirement(algorithm, require):
@@ -118,7 +118,7 @@ def test_a_requirement_that_is_not_monotone_is_kept():
     assert all(audit.holds for audit in result.audits) and len(release) == sum(row[1] is not None for row in rows)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", [{"name": "bsgi", "select": "bisect"}, "mondrian"], ids=["bsgi", "mondrian"])
 def test_the_release_is_the_same_for_any_workers_threads_and_order(algorithm, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -141,7 +141,7 @@ def test_up_to_part_rows_nothing_is_other(algorithm):
     assert released(policy, rows)[1] == released(policy | {"part_rows": 40}, rows)[1]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["topdown", "mondrian"])
 def test_half_of_the_rows_are_one_combination(algorithm):
     rows = [(rid, 30, "1001", 1.0, "abcd"[rid % 4], "x") if rid % 2 else row for rid, row in enumerate(people(120))]
@@ -195,7 +195,7 @@ def test_what_is_not_divided_says_why(case):
     assert "parts" not in result.search
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_auto_exchanges_rows_inside_parts(monkeypatch):
     policy = policy_of("auto", [{"distinct": 2}], 40)
     result, release = released(policy, people(80))

@@ -57,7 +57,7 @@ def release_of(rows, wanted, threads=2):
         return result, released
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("l", [2, 3, 4])
 @pytest.mark.parametrize(("seed", "n"), [(1, 60), (2, 251)])
 def test_classes_stay_distinct_and_rows_are_conserved(tree, l, seed, n):
@@ -74,7 +74,7 @@ def test_classes_stay_distinct_and_rows_are_conserved(tree, l, seed, n):
     assert improved.loss.classes == plain.loss.classes == len(classes)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(1))
 def test_loss_falls_from_round_to_round(tree, seed):
     rows = random_rows(seed, 300)
@@ -118,8 +118,7 @@ def test_rounds_are_a_number_from_zero(tree):
             release_of(random_rows(7, 20), policy(2, wrong, tree))
 
 
-@pytest.mark.heavy
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("l", LM_AT_MOST)
 def test_loss_on_adult(fixtures, l):
     """Mean LM per cell on the 30,162 clean training rows, with the rows, classes and values of before."""

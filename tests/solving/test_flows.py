@@ -121,7 +121,7 @@ def jobs_of(classes, rows):
     return {number: collections.Counter(rows[i][2] for i in ids) for number, ids in classes.items()}
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("require", REQUIRES, ids=str)
 @pytest.mark.parametrize("seed", seeds(2))
 def test_no_step_costs_more_and_classes_stay_good(seed, require, heard, tmp_path):
@@ -153,7 +153,7 @@ def better_classes(classes, require, rows):
                     yield i, left, right
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("require", REQUIRES, ids=str)
 @pytest.mark.parametrize("seed", seeds(2))
 def test_in_the_end_no_flow_is_left(seed, require, heard, tmp_path, monkeypatch):
@@ -174,7 +174,7 @@ def test_in_the_end_no_flow_is_left(seed, require, heard, tmp_path, monkeypatch)
             assert moved == found[1]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("require", REQUIRES[1:3], ids=str)
 def test_same_classes_for_any_order_of_rows_and_number_of_threads(require, heard, tmp_path):
     rows = random_rows(7)

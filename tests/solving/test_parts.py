@@ -34,7 +34,7 @@ def case_of(seed, algorithm, require):
     return case
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["mondrian", "topdown", "peel", "stratified"])
 @pytest.mark.parametrize("require", REQUIRED, ids=lambda found: next(iter(found[0])))
 def test_all_rows_solved_elsewhere_have_the_classes_that_they_have_here(algorithm, require, con, tmp_path):

@@ -44,7 +44,7 @@ def test_a_budget_permits_to_leave_out_what_a_requirement_needs(con, name):
     assert all(oracle.class_is_good(found, "frequency", 3) for _, found in values)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("call", [plan, ldiv_db.run])
 @pytest.mark.parametrize("name", ["auto", "fast", "bsgi", {"name": "bsgi", "residue": "suppress"}])
 def test_beyond_the_budget_is_refused_with_its_numbers_and_the_nearest_that_will_do(con, name, call):
@@ -86,7 +86,7 @@ def test_rows_that_a_null_takes_out_are_beside_the_budget(con):
         ldiv_db.run(con, policy | {"suppression": 0.2})
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "algorithm",
     [
@@ -190,7 +190,7 @@ REQUIRE = [
 ]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", LOCAL)
 def test_each_row_that_is_left_out_gains_and_none_that_would_is_left(con, algorithm):
     """Against brute force over all rows of all classes; every class keeps the rows that it has without a budget."""
@@ -244,7 +244,7 @@ def steps(members, way, require):
     return True
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["topdown", "mondrian"])
 def test_a_budget_of_one_row_goes_where_it_gains_most(con, algorithm):
     chosen = 0
@@ -270,7 +270,7 @@ def test_a_release_without_a_budget_is_as_it_was(con):
     assert released(con, rows, "topdown", [{"k": 3}], 0).search["outliers"] == []
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("require", [[{"t_closeness": 0.6}], [{"beta_likeness": 4}], [{"delta_disclosure": 3}]])
 def test_what_compares_with_the_published_table_is_left_alone(con, require):
     rows = drawn(random.Random(3))
@@ -280,7 +280,7 @@ def test_what_compares_with_the_published_table_is_left_alone(con, require):
     assert con.execute("FROM out ORDER BY ALL").fetchall() == before
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", LOCAL)
 def test_the_same_rows_are_left_out_whatever_their_order_and_the_threads(algorithm):
     gained = 0
@@ -298,7 +298,7 @@ def test_the_same_rows_are_left_out_whatever_their_order_and_the_threads(algorit
     assert gained or algorithm not in SPACIOUS
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("algorithm", "require"), [("topdown", {"k": 7}), ("mondrian", {"k": 7}), ("bsgi", {"frequency": 2})]
 )

@@ -49,7 +49,7 @@ def killing(monkeypatch, times):
     return killed
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_the_part_of_a_worker_that_is_killed_is_solved_again(database, monkeypatch):
     ldiv_db.run(database, POLICY, workers=1)
     expected = database.execute("FROM out").fetchall()

@@ -93,7 +93,7 @@ def test_a_folder_of_a_table_that_is_not_known_is_refused_before_any_work(spark,
     assert [row["age"] for row in spark.read.parquet(place).collect()] == ["old"]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_a_night_in_a_new_session_says_what_is_in_its_way(tmp_path):
     program = [sys.executable, str(Path(__file__).with_name("nightly.py")), str(tmp_path / "warehouse")]
     nights = [subprocess.run(program, capture_output=True, text=True, check=True, cwd=tmp_path) for _ in range(2)]

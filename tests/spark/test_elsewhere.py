@@ -17,7 +17,7 @@ def missing(name):
         return True
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["connect", "local-cluster"])
 def test_runs_there_are_those_of_an_embedded_database(kind, tmp_path):
     lacks = [name for name in CONNECT if missing(name)]

@@ -6,7 +6,6 @@ from steps import CASES, page
 from ldiv_db.database.templates import resource_folder
 
 #: Which steps a run takes is ours to say, whatever version of the database takes them.
-pytestmark = pytest.mark.long
 
 
 @pytest.mark.parametrize("name", CASES)

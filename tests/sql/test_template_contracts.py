@@ -87,7 +87,6 @@ def test_templates_are_found():
     assert len(TEMPLATES) > 200
 
 
-@pytest.mark.always
 def test_every_header_says_what_the_template_takes_and_returns():
     of_benchmarks = [(template, (SQL,)) for template in all_templates(SQL)]
     for template, *others in [*zip(TEMPLATES, strict=True), *of_benchmarks]:
@@ -98,7 +97,6 @@ def test_every_header_says_what_the_template_takes_and_returns():
         assert len(names) == len(set(names)), template
 
 
-@pytest.mark.always
 def test_a_plain_string_in_a_relation_is_refused():
     for template in [template for template in TEMPLATES if header(template).get("relations") == ["rows"]]:
         params = dict.fromkeys(declared_params(template), Identifier("x")) | {"rows": "patients; DROP TABLE x"}
@@ -1035,13 +1033,11 @@ SCENARIOS = {
 }  # fmt: skip
 
 
-@pytest.mark.long
 def test_every_template_was_exercised(statements):
     expected = {name for name in TEMPLATES if not name.startswith(APART)}
     assert expected - {template for template, _, _ in statements} == set()
 
 
-@pytest.mark.long
 def test_each_template_is_one_select(statements):
     for template, _, tree in statements:
         assert isinstance(tree, exp.Select | exp.SetOperation), template
@@ -1075,12 +1071,10 @@ LOOPS = {
 }
 
 
-@pytest.mark.long
 def test_no_statement_tries_every_pair_of_rows(loops):
     assert set(loops) == set(LOOPS), loops
 
 
-@pytest.mark.long
 def test_outer_joins_ask_for_the_joined_table_only(statements):
     assert {(template, what) for template, _, tree in statements for what in one_sided(tree)} == set()
 
@@ -1175,13 +1169,11 @@ def test_the_lint_finds(sql):
     assert lint(sqlglot.parse_one(sql, read="duckdb"))
 
 
-@pytest.mark.long
 def test_no_statement_uses_what_other_engines_lack(statements):
     found = {(template, what) for template, _, tree in statements for what in lint(tree)}
     assert found == set()
 
 
-@pytest.mark.always
 def test_lines_fit_and_every_order_says_its_direction_and_where_null_stands():
     """`default_order` and `default_null_order` of a connection decide nothing."""
     for path in resource_folder("sql").rglob("*.j2"):
@@ -1206,7 +1198,6 @@ def test_an_order_that_is_not_stated_is_found(sql, terms):
     assert len(unstated_orders(plain(sql))) == terms
 
 
-@pytest.mark.long
 def test_no_division_or_aggregate_is_left_to_settings_or_the_order_of_rows(statements):
     """`integer_division` decides nothing, nor does `preserve_insertion_order`."""
     assert {(template, what) for template, _, tree in statements for what in undecided(tree)} == set()
@@ -1230,7 +1221,6 @@ def test_what_settings_or_the_order_of_rows_would_decide_is_found(sql, found):
     assert len(undecided(sqlglot.parse_one(sql, read="duckdb"))) == found
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("dialect", ["spark", "postgres"])
 def test_every_statement_transpiles(statements, dialect):
     failed = {}
@@ -1250,7 +1240,6 @@ LABEL_PATTERNS = _environment(()).from_string(
 )
 
 
-@pytest.mark.long
 def test_no_statement_holds_a_value(statements):
     """Literals are the template's own: every value is bound as a parameter."""
     macros = "".join(path.read_text(encoding="utf-8") for path in (resource_folder("sql") / "macros").glob("*.j2"))
