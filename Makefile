@@ -10,8 +10,8 @@ help: ## list the targets
 test: ## the tests of every change (README's command, without installing)
 	python3 -m pytest -n auto --dist worksteal
 
-whole: ## all that may be checked, nothing drawn: for changes of algorithms
-	LDIV_CI_WHOLE=1 .ci/run
+whole: ## every case and every slow test, for hours: each night, and for changes of algorithms
+	.ci/run whole
 
 lint: ## rules of style, and the format
 	ruff check .

@@ -1,4 +1,4 @@
-"""`.ci/run` decides the same for the same commit: what it draws is a matter of the commit's content alone."""
+"""`.ci/run` runs each step, whatever became of the others, and names those that failed."""
 
 import re
 import subprocess
@@ -7,39 +7,35 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).parents[1] / ".ci" / "run"
-pytestmark = [
-    pytest.mark.skipif(not SCRIPT.is_file(), reason="no checkout"),
-]
+pytestmark = pytest.mark.skipif(not SCRIPT.is_file(), reason="no checkout")
+#: Every step, and those of a pass.
+STEPS = re.findall(r"^step_(\w+)\(\)", SCRIPT.read_text(encoding="utf-8"), re.MULTILINE) if SCRIPT.is_file() else []
 
 
-def git(folder, *words):
-    author = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
-    return subprocess.run(["git", *author, *words], cwd=folder, capture_output=True, text=True, check=True).stdout
+def ended(folder: Path, *words: str, **bodies: str) -> subprocess.CompletedProcess[str]:
+    """The script, a copy of which has other bodies for its steps: `true` where none is given."""
+    own = "\n".join(f"step_{name}() {{\n{bodies.get(name, 'true')}\n}}" for name in STEPS)
+    text = SCRIPT.read_text(encoding="utf-8").replace("\nrun_step readme\n", f"\n{own}\nrun_step readme\n")
+    copy = folder / "ci" / "run"
+    copy.parent.mkdir(exist_ok=True)
+    copy.write_text(text)
+    return subprocess.run(["bash", copy, *words], capture_output=True, text=True, check=False)
 
 
-def turn(folder):
-    """What the script draws in this checkout, by its own lines."""
-    lines = re.findall(r"^(?:turn=|export LDIV_TEST_TURN=).*$", SCRIPT.read_text(encoding="utf-8"), re.MULTILINE)
-    words = ["bash", "-euo", "pipefail", "-c", "\n".join([*lines, "echo $LDIV_TEST_TURN"])]
-    return int(subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True).stdout)
+def test_every_step_is_run(tmp_path):
+    done = ended(tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert sorted(re.findall(r"^== (\w+) passed", done.stdout, re.MULTILINE)) == sorted(STEPS)
 
 
-def test_the_same_content_draws_the_same_with_any_history(tmp_path):
-    whole, shallow = tmp_path / "whole", tmp_path / "shallow"
-    whole.mkdir()
-    git(whole, "init", "--quiet")
-    drawn = []
-    for number in range(4):
-        (whole / "file").write_text(f"{number % 3}")
-        git(whole, "add", ".")
-        git(whole, "commit", "--quiet", "-m", f"{number}")
-        drawn.append(turn(whole))
-    assert drawn[0] == drawn[3] and len(set(drawn)) == 3
-    git(whole, "commit", "--quiet", "--allow-empty", "-m", "the same again")
-    git(tmp_path, "clone", "--quiet", "--depth", "1", whole.as_uri(), str(shallow))
-    assert turn(shallow) == turn(whole) == drawn[3]
+def test_a_step_ends_at_its_first_failure_and_the_others_are_run(tmp_path):
+    done = ended(tmp_path, dbt="false\necho went on", wheel="echo of the wheel\nexit 3", lint="echo of lint")
+    assert done.returncode == 1 and "went on" not in done.stdout
+    assert set(done.stdout.splitlines()[-1].split()) == {"failed:", "dbt", "wheel"}
+    assert "of lint" in done.stdout and "of the wheel" in done.stdout
 
 
-def test_without_a_commit_it_is_fixed(tmp_path):
-    git(tmp_path, "init", "--quiet")
-    assert turn(tmp_path) == turn(tmp_path) > 0
+def test_steps_are_run_alone_and_whole(tmp_path):
+    done = ended(tmp_path, "whole", "site", site="echo whole $whole", readme="echo only $only")
+    assert done.returncode == 0 and "whole 1" in done.stdout and "only site" in done.stdout
+    assert "== dbt" not in done.stdout
