@@ -13,6 +13,7 @@ HEADING = "| rows | two known | three known | all known |\n|---|---|---|---|\n"
 LINES = [line.strip("|").split("|") for line in PAGE.partition(HEADING)[2].partition("\n\n")[0].splitlines()]
 
 
+@pytest.mark.slow
 def test_tables_published_one_by_one_say_more_than_as_one_release() -> None:
     alone, attacks = two_tables()
     assert f"{alone['one_value']} of the 600 people" in PAGE and f"for {alone['above_promise_of_one']}." in PAGE
@@ -20,6 +21,7 @@ def test_tables_published_one_by_one_say_more_than_as_one_release() -> None:
     assert len(largest) == 6 and max(largest) <= 1 / 3 + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kept", "line"), list(zip(KEPT, LINES, strict=True)), ids=list(KEPT))
 def test_several_rows(kept: str, line: list[str]) -> None:
     found = several_rows(kept)

@@ -52,6 +52,7 @@ def test_releases_are_judged_by_their_labels_alone(folder: Path, capsys: pytest.
     assert (ours["not_least"], ours["refined"]["tried"], ours["refined"]["coarse"]) == (0, 8, 0)
 
 
+@pytest.mark.slow
 def test_ranges_of_columns_without_trees_are_judged_through_these(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,9 +9,11 @@ our own transactions. Figures are processor time of client and server together; 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -42,6 +44,7 @@ class Case(scale.Case):
     there: str = "spark"
     #: With another quasi-identifier, of a thousand numbers at random: nearly all rows differ.
     unlike: bool = False
+    driver_memory: str = "1g"
     #: The effort of `auto`, where no algorithm is named; the policy's default if empty.
     effort: str = ""
 
@@ -101,7 +104,7 @@ def _make(case: Case, folder: Path) -> None:
     """Make the file of rows, from that of rows that are alike where they are not to be."""
     like = replace(case, unlike=False)
     if not like.source.exists():
-        scale.TASKS["make"](like, folder)
+        scale.make(like, folder)
     if case.unlike:
         with open_database(MEMORY, settings=Settings(threads=1)) as con:
             numbered = f"SELECT *, CAST(hash(row_number() OVER (), {case.seed}) % 1000 AS INTEGER) AS number"
@@ -109,10 +112,33 @@ def _make(case: Case, folder: Path) -> None:
 
 
 @contextmanager
+def _session(case: Case, folder: Path) -> Iterator[Any]:
+    """A Spark session, all of whose files are in the folder; ended with the block."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # workers run in this environment
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    builder = import_module("pyspark.sql").SparkSession.builder.master("local[2]").appName("ldiv_db there")
+    settings = {
+        "spark.local.dir": str(folder / "local"),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.driver.memory": case.driver_memory,
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+    }
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+@contextmanager
 def _opened(case: Case, folder: Path) -> Iterator[tuple[Any, int]]:
     """The session or connection, and the process below which the server works."""
     if case.is_spark:
-        with scale._session(case, folder) as session:
+        with _session(case, folder) as session:
             session.read.parquet(str(case.source)).createOrReplaceTempView("variants")
             session.sql("SELECT count(*) FROM variants").collect()
             yield session, 0
@@ -170,7 +196,7 @@ def _run(case: Case, folder: Path) -> dict[str, Any]:
     with _opened(case, folder) as (there, server):
         before = _worked(server)
         with open_planned(there, settings=Settings(memory_limit=case.memory_limit)) as planned:
-            result = ldiv_db.run(planned, case.document, scale._fixtures())
+            result = ldiv_db.run(planned, case.document, scale.FIXTURES)
         seconds = _worked(server) - before
         held = {held.role: round(held.most) for held in held_below(os.getpid())}
     return {
@@ -204,7 +230,7 @@ def there(
     driver_memory: Annotated[str, typer.Option(help="On Spark: the heap of the driver.")] = "1g",
     unlike: Annotated[bool, typer.Option(help="With a quasi-identifier more, so that nearly all rows differ.")] = False,
     memory_limit: Memory = None,
-    rows_in: Annotated[Path, typer.Option(help="The folder where rows are kept for the next time.")] = scale._ROWS_IN,
+    rows_in: Annotated[Path, typer.Option(help="The folder where rows are kept for the next time.")] = scale.ROWS_IN,
     json: AsJson = False,
 ) -> None:
     """Time a run in a warehouse, and plain SQL that counts, joins and writes there.

@@ -10,8 +10,6 @@ import duckdb
 import pytest
 import yaml
 
-from tests.benchmarks import decomposition
-
 
 @pytest.fixture
 def census(bed):
@@ -274,14 +272,6 @@ def test_a_release_to_a_file_killed_at_any_step_is_finished_or_rolled_back_by_th
         assert kept == [(21, 21)]
         assert len(read(folder / "out.duckdb", "FROM duckdb_tables()")) == published + 1
         assert {path.name for path in folder.iterdir()} == {path.name for path in files} | {"out.duckdb"}
-
-
-@pytest.mark.slow
-def test_the_benchmark_meets_the_papers_table(bench, monkeypatch):
-    monkeypatch.setattr(decomposition, "TABLE_7A", {7: decomposition.TABLE_7A[7]})
-    (found,) = bench("decomposition", "--json").json["results"]
-    assert found["as_paper"] is True and found["groups"] == 14
-    assert found["residual"] == [22272, 2485, 2053, 1265, 1060, 929]
 
 
 def test_runs_says_that_there_are_releases(census):

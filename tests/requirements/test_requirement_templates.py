@@ -8,7 +8,7 @@ import pytest
 
 from ldiv_db.database.names import Identifier
 from ldiv_db.requirements import REQUIREMENTS, Classes, RequirementSpec, judge
-from tests.benchmarks.audit import ARGUMENTS
+from tests.sql.arguments import ARGUMENTS
 
 COLUMNS = {"class_no": "BIGINT", "value": "VARCHAR", "rows": "BIGINT", "class_rows": "BIGINT"}
 HISTOGRAM = [(1, "flu", 1), (1, "HIV", 1), (2, "flu", 2), (2, "HIV", 1), (2, None, 1), (3, "flu", 5)]

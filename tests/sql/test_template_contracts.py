@@ -71,9 +71,9 @@ from ldiv_db.solving import auto, improve
 from ldiv_db.solving import divide as positions
 from ldiv_db.taxonomies import readers as taxonomy_sources
 from ldiv_db.taxonomies import taxonomy
-from tests.benchmarks.audit import ARGUMENTS
 from tests.benchmarks.command import SQL
 from tests.running import schemas
+from tests.sql.arguments import ARGUMENTS
 from tests.sql.templates import LISTS, all_templates
 
 TEMPLATES = all_templates()
