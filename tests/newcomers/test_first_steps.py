@@ -3,15 +3,15 @@
 ==  ====================================  =============================================================
  1  a warehouse with two schemas          `test_a_warehouse_with_two_schemas`
  2  a census                              `test_a_census`, `test_a_census_with_a_list_of_quasi_identifiers`
- 3  a survey of wages                     `test_a_survey_of_wages`, `test_wages_near_one_another_are_no_two_values`
+ 3  a survey of wages                     `test_a_survey_of_wages`
  4  orders, with keys of other tables     `test_orders`
  5  a messy CSV file                      `test_a_messy_file`
  5  a file, and no database                `test_a_file_without_a_database`
- 6  k-anonymity alone                     `test_the_policy_of_k_alone`, `test_k_alone`
+ 6  k-anonymity alone                     `test_k_alone`
  7  a frame in Python                     `test_a_frame_in_python`
  8  two processes at once on one file     `test_two_processes_at_once`
  9  a policy that cannot be met           `test_a_policy_that_cannot_be_met`
-10  a value with more than half the rows  `test_a_value_with_more_than_half_the_rows`, `test_the_value_is_harmless`
+10  a value with more than half the rows  `test_a_value_with_more_than_half_the_rows`
 11  dates and postal codes                `test_dates_and_postal_codes`
 12  fifty-five columns                    `test_fifty_five_columns`
 ==  ====================================  =============================================================
@@ -19,7 +19,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import subprocess
 import sys
@@ -28,7 +27,6 @@ from typing import Any
 
 import duckdb
 import pytest
-import times
 import yaml
 from beds import called
 
@@ -55,6 +53,10 @@ class Shell:
 
     def policy(self, name: str = "policy.yml") -> Any:
         return yaml.safe_load((self.folder / name).read_text(encoding="utf-8"))
+
+    def hurry(self) -> None:
+        """Take the first good release: by default it is made better for up to a minute."""
+        (self.folder / "policy.yml").write_text(yaml.safe_dump(self.policy() | {"algorithm": "topdown"}))
 
     def published(self, table: str, rows: int) -> None:
         """Every row is published, and an attack says that what was promised holds."""
@@ -90,13 +92,14 @@ def drawn(seed: int, below: int) -> str:
     return f"(CAST(concat('0x', left(md5(concat(i, ' {seed}')), 7)) AS BIGINT) % {below})"
 
 
+PEOPLE = 300
 CENSUS = f"""
     CREATE OR REPLACE TABLE people AS
     SELECT 16 + {drawn(1, 70)} AS age, ['f', 'm'][1 + {drawn(2, 2)}] AS sex,
         'school ' || {drawn(3, 12)} AS education, 'code ' || {drawn(4, 60)} AS industry,
         CAST(1700 + {drawn(5, 100000000)} / 10000.0 AS VARCHAR) AS instance_weight,
-        CASE WHEN {drawn(6, 100)} < 52 THEN '0' ELSE CAST(1 + {drawn(7, 20)} AS VARCHAR) END AS occupation
-    FROM range(1500) AS r(i)
+        CASE WHEN {drawn(6, 100)} < 56 THEN '0' ELSE CAST(1 + {drawn(7, 20)} AS VARCHAR) END AS occupation
+    FROM range({PEOPLE}) AS r(i)
 """
 
 
@@ -105,7 +108,7 @@ def test_a_warehouse_with_two_schemas(shell: Shell) -> None:
     shell.sql(
         f"CREATE TABLE clinic.patients AS SELECT 'P' || i AS name, 20 + {drawn(1, 60)} AS age,"
         f" ['Norway', 'Italy', 'Japan'][1 + {drawn(3, 3)}] AS country, 'd' || {drawn(5, 6)} AS disease"
-        " FROM range(400) AS r(i)"
+        " FROM range(100) AS r(i)"
     )
     shell.sql("CREATE TABLE main.patients AS SELECT 1 AS another")
     out = shell.type("ldiv profile w.duckdb clinic.patients --sensitive disease --policy policy.yml")
@@ -114,8 +117,8 @@ def test_a_warehouse_with_two_schemas(shell: Shell) -> None:
     }  # fmt: skip
     assert "nearly every row has its own value" in out and "written: policy.yml" in out
     assert "nothing was written" in shell.type("ldiv plan w.duckdb policy.yml")
-    assert "400" in shell.type("ldiv run w.duckdb policy.yml")
-    shell.published("published.patients", 400)
+    assert "100" in shell.type("ldiv run w.duckdb policy.yml")
+    shell.published("published.patients", 100)
     assert "yes" in shell.type(
         "ldiv check w.duckdb published.patients --qi age,country --sensitive disease --require frequency:3"
     )
@@ -130,8 +133,9 @@ def test_a_census(shell: Shell) -> None:
     assert "which few columns single out most rows" in out and "age, industry" in out
     text = (shell.folder / "policy.yml").read_text()
     assert "- instance_weight  # " in text and "industry.csv}}  # 60 texts: a level file" in text
+    shell.hurry()
     shell.type("ldiv run w.duckdb policy.yml")
-    shell.published("published.people", 1500)
+    shell.published("published.people", PEOPLE)
 
 
 def test_a_census_with_a_list_of_quasi_identifiers(shell: Shell) -> None:
@@ -140,34 +144,22 @@ def test_a_census_with_a_list_of_quasi_identifiers(shell: Shell) -> None:
     text = "source: people\ntarget: published.people\nquasi_identifiers: [age, sex, education, industry]\n"
     (shell.folder / "policy.yml").write_text(text + "sensitive: occupation\nrequire: [{distinct: 3}]\nseed: 1\n")
     shell.type("ldiv run w.duckdb policy.yml")
-    shell.published("published.people", 1500)
-
-
-def wages(shell: Shell) -> None:
-    shell.sql(
-        f"CREATE TABLE survey AS SELECT 18 + {drawn(1, 50)} AS age, 'job ' || {drawn(3, 9)} AS job,"
-        f" CAST(12 + {drawn(5, 4000)} / 100.0 AS DECIMAL(6, 2)) AS wage FROM range(600) AS r(i)"
-    )
+    shell.published("published.people", PEOPLE)
 
 
 def test_a_survey_of_wages(shell: Shell) -> None:
-    wages(shell)
+    """What is written asks for wages that are apart, and a run has nothing to warn of."""
+    shell.sql(
+        f"CREATE TABLE survey AS SELECT 18 + {drawn(1, 50)} AS age, 'job ' || {drawn(3, 9)} AS job,"
+        f" CAST(12 + {drawn(5, 4000)} / 100.0 AS DECIMAL(6, 2)) AS wage FROM range(200) AS r(i)"
+    )
     out = shell.type("ldiv profile w.duckdb survey --sensitive wage --policy policy.yml")
     assert agrees(shell, out)["wage"] == "sensitive"
-    shell.type("ldiv run w.duckdb policy.yml")
-    shell.published("published.survey", 600)
-
-
-def test_wages_near_one_another_are_no_two_values(shell: Shell) -> None:
-    """What is written asks for wages that are apart, and a run has nothing to warn of."""
-    wages(shell)
-    shell.type("ldiv profile w.duckdb survey --sensitive wage --policy policy.yml")
     assert shell.policy()["require"] == [{"frequency": 3}, {"range": {"k": 3, "e": 3}}, {"k": 5}]
     assert "count as different" not in shell.type("ldiv run w.duckdb policy.yml")
-    assert shell.sql("SELECT count(*) FROM published.survey") == [(600,)]
+    shell.published("published.survey", 200)
 
 
-@pytest.mark.slow
 def test_orders(shell: Shell) -> None:
     """A key of the table, one of another table, a date, a sum that nearly no other order has, and a remark."""
     shell.sql(
@@ -181,7 +173,7 @@ def test_orders(shell: Shell) -> None:
         f" 'Clerk ' || {drawn(7, 40)} AS o_clerk, 'remark no. ' || i || ' of the clerk' AS o_comment,"
         f" ['F', 'O', 'P'][1 + {drawn(11, 3)}] AS o_orderstatus,"
         f" ['1-URGENT', '2-HIGH', '3-MEDIUM', '4-LOW'][1 + {drawn(13, 4)}] AS o_orderpriority"
-        " FROM range(1500) AS r(i)"
+        " FROM range(400) AS r(i)"
     )
     out = shell.type("ldiv profile w.duckdb orders --sensitive o_orderpriority --policy policy.yml")
     assert agrees(shell, out) == {
@@ -193,7 +185,7 @@ def test_orders(shell: Shell) -> None:
     assert shell.policy()["individual"] == "o_custkey"  # customers have several orders
     assert shell.policy()["quasi_identifiers"]["o_orderdate"] == {"numeric": True}
     shell.type("ldiv run w.duckdb policy.yml")
-    shell.published("published.orders", 1500)
+    shell.published("published.orders", 400)
 
 
 def test_a_messy_file(shell: Shell) -> None:
@@ -206,6 +198,7 @@ def test_a_messy_file(shell: Shell) -> None:
     out = shell.type(f"ldiv profile w.duckdb {words}")
     assert agrees(shell, out) == {"Home Town": "quasi-identifier", "age": "quasi-identifier", "Disease": "sensitive"}
     assert "texts: themselves or `*`" in out and "different, ignoring case and blanks" in out
+    shell.hurry()
     shell.type("ldiv run w.duckdb policy.yml")
     shell.published('published."Survey 2020"', 300)
 
@@ -224,20 +217,14 @@ def test_a_file_without_a_database(shell: Shell, monkeypatch: pytest.MonkeyPatch
     assert "is gone" in shell.type("ldiv plan :memory: policy.yml", code=2)
 
 
-def test_the_policy_of_k_alone(shell: Shell) -> None:
+def test_k_alone(shell: Shell) -> None:
     shell.sql(CENSUS)
     out = shell.type("ldiv profile w.duckdb people --qi age,sex,education --policy policy.yml")
     assert "sensitive" not in agrees(shell, out).values()
     assert shell.policy()["require"] == [{"k": 5}] and "sensitive" not in shell.policy()
-
-
-@pytest.mark.slow
-def test_k_alone(shell: Shell) -> None:
-    shell.sql(CENSUS)
-    shell.type("ldiv profile w.duckdb people --qi age,sex,education --policy policy.yml")
     shell.type("ldiv plan w.duckdb policy.yml")
     shell.type("ldiv run w.duckdb policy.yml")
-    shell.published("published.people", 1500)
+    shell.published("published.people", PEOPLE)
 
 
 def test_a_frame_in_python() -> None:
@@ -257,7 +244,7 @@ def test_a_frame_in_python() -> None:
         }
         policy["quasi_identifiers"] |= {name: {"taxonomy": {"prefix": [20]}} for name in ("sex", "education")}
         result = ldiv_db.run(con, policy)
-        assert result.loss.rows_published == 1500
+        assert result.loss.rows_published == PEOPLE
         (audit,) = ldiv_db.check(con, "published.frame", ["age", "sex", "education"], "occupation", "distinct:3")
         assert audit.holds
 
@@ -275,8 +262,9 @@ def test_two_processes_at_once(shell: Shell) -> None:
         assert first.stdout.readline() == b"open\n"
         assert f"in use by another process: PID {first.pid}" in shell.type("ldiv run w.duckdb policy.yml", code=3)
         first.stdin.close()
+    shell.hurry()
     shell.type("ldiv run w.duckdb policy.yml")
-    shell.published("published.people", 1500)
+    shell.published("published.people", PEOPLE)
 
 
 def test_a_policy_that_cannot_be_met(shell: Shell) -> None:
@@ -289,9 +277,8 @@ def test_a_policy_that_cannot_be_met(shell: Shell) -> None:
     assert shell.sql("SELECT count(*) FROM duckdb_tables() WHERE schema_name = 'published'") == [(0,)]
 
 
-@pytest.mark.slow
 def test_a_value_with_more_than_half_the_rows(shell: Shell) -> None:
-    """The policy that is written publishes every row; the screen shows no value unless it is asked to."""
+    """The policy that is written tells how to name the value harmless; the screen shows no value unless it is asked."""
     shell.sql(CENSUS)
     words = "w.duckdb people --sensitive occupation --qi age,sex,education"
     shown = shell.type(f"ldiv profile {words}")
@@ -303,32 +290,20 @@ def test_a_value_with_more_than_half_the_rows(shell: Shell) -> None:
     share = shell.sql("SELECT count(*) FILTER (occupation = '0') / count(*) FROM people")[0][0]
     distinct, bound = shell.policy()["require"]
     assert distinct == {"distinct": 3} and share < bound["alpha_k"]["alpha"] < (1 + share) / 2
-    shell.type("ldiv run w.duckdb policy.yml")
-    shell.published("published.people", 1500)
-
-
-@pytest.mark.slow
-def test_the_value_is_harmless(shell: Shell) -> None:
-    """Who takes two signs away loses less, and all rows are published still."""
-    shell.sql(CENSUS)
-    shell.type("ldiv profile w.duckdb people --sensitive occupation --qi age,sex,education --policy policy.yml")
-    before = json.loads(shell.type("ldiv run w.duckdb policy.yml --json"))
-    text = (shell.folder / "policy.yml").read_text()
-    text = text.replace("published.people", "published.less").replace("    # harmless:", "    harmless:")
+    text = text.replace("    # harmless:", "    harmless:")  # who takes two signs away can run it, too
     (shell.folder / "policy.yml").write_text(text)
-    after = json.loads(shell.type("ldiv run w.duckdb policy.yml --json"))
-    shell.published("published.less", 1500)
-    assert after["loss"]["lm_mean"] < before["loss"]["lm_mean"]
+    shell.hurry()
+    shell.type("ldiv run w.duckdb policy.yml")
+    shell.published("published.people", PEOPLE)
 
 
-@pytest.mark.slow
 def test_dates_and_postal_codes(shell: Shell) -> None:
     shell.sql(
         f"CREATE TABLE visits AS SELECT DATE '1940-01-01' + CAST({drawn(1, 20000)} AS INTEGER) AS born,"
         f" TIMESTAMP '2020-01-01' + INTERVAL 1 MINUTE * CAST({drawn(3, 500000)} AS INTEGER) AS seen,"
         f" DATE '2020-01-01' + 30 * CAST({drawn(5, 12)} AS INTEGER) AS month,"
         f" lpad(CAST({drawn(7, 400)} * 7 AS VARCHAR), 5, '0') AS zip, 'K' || 10 + {drawn(11, 80)} AS ward,"
-        f" 'd' || {drawn(13, 8)} AS disease FROM range(900) AS r(i)"
+        f" 'd' || {drawn(13, 8)} AS disease FROM range(240) AS r(i)"
     )
     out = shell.type("ldiv profile w.duckdb visits --sensitive disease --policy policy.yml")
     assert set(agrees(shell, out).values()) == {"quasi-identifier", "sensitive"}
@@ -339,20 +314,15 @@ def test_dates_and_postal_codes(shell: Shell) -> None:
         "zip": {"taxonomy": {"prefix": [5, 3, 1]}},
         "ward": {"taxonomy": {"prefix": [3, 1]}},
     }
+    shell.hurry()
     shell.type("ldiv run w.duckdb policy.yml")
-    shell.published("published.visits", 900)
+    shell.published("published.visits", 240)
 
 
-@pytest.mark.slow
 def test_fifty_five_columns(shell: Shell) -> None:
     kinds = (lambda n: drawn(n, 90), lambda n: f"'t' || {drawn(n, 7)}", lambda n: f"{drawn(n, 2)} = 0")
     columns = ", ".join(f"{kinds[n % 3](n)} AS column_{n}" for n in range(1, 55))
-    shell.sql(f"CREATE TABLE wide AS SELECT {columns}, 'd' || {drawn(0, 9)} AS disease FROM range(200) AS r(i)")
+    shell.sql(f"CREATE TABLE wide AS SELECT {columns}, 'd' || {drawn(0, 9)} AS disease FROM range(40) AS r(i)")
     out = shell.type("ldiv profile w.duckdb wide --sensitive disease --policy policy.yml")
     assert len(agrees(shell, out)) == 55 and "which few columns single out most rows" in out
     assert "each one's contribution" not in out, "of so many columns none is missed"
-    if times.FEW:  # what comes after the first release takes a minute
-        policy = shell.policy() | {"algorithm": {"name": "auto", "effort": "quick"}}
-        (shell.folder / "policy.yml").write_text(yaml.safe_dump(policy), encoding="utf-8")
-    shell.type("ldiv run w.duckdb policy.yml")
-    assert shell.sql("SELECT count(*) FROM published.wide") == [(200,)]
