@@ -132,17 +132,15 @@ def _tables(engine: Engine) -> _Tables:
     home = _home(engine)
     *_, schema, name = catalog.located(engine, catalog.catalog_table(engine, LEDGER))
     prefix = name.removesuffix(LEDGER)
+    within = "lower(database_name) = lower($home) AND lower(schema_name) = $schema"
     rows = engine.execute(
-        "SELECT t.table_name, c.column_name, c.data_type, c.column_index FROM duckdb_tables() AS t"
-        " LEFT JOIN duckdb_columns() AS c ON c.table_oid = t.table_oid AND c.database_oid = t.database_oid"
-        " WHERE lower(t.database_name) = lower($home) AND lower(t.schema_name) = $schema"
-        " UNION ALL SELECT view_name, NULL, 'VIEW', 0 FROM duckdb_views()"
-        " WHERE lower(database_name) = lower($home) AND lower(schema_name) = $schema"
+        f"SELECT table_name, column_name, CASE WHEN table_name IN (SELECT view_name FROM duckdb_views() WHERE {within})"
+        f" THEN 'VIEW' ELSE data_type END FROM duckdb_columns() WHERE {within}"
         " ORDER BY table_name ASC NULLS LAST, column_index ASC NULLS LAST",
         {"home": home, "schema": schema},
     )
     tables: _Tables = {}
-    for table, column, kind, _ in rows:
+    for table, column, kind in rows:
         if table.lower().startswith(prefix):
             tables.setdefault(table.lower().removeprefix(prefix), []).append((column, kind))
     return tables
