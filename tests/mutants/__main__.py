@@ -25,7 +25,7 @@ LEAST = 0.95
 #: Seconds after which a pass has no end; a mistake that only hangs is not caught.
 PATIENCE = 3_600
 ALL = ("-n", "auto", "--dist", "worksteal")
-_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+?)(?: - .*)?$", re.MULTILINE)
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 
 
 def main(words: list[str] | None = None) -> int:

@@ -9,8 +9,9 @@
       class_no rows reached margin
       1        4    2       0
 
-A line of one word begins a table: its columns, then its rows, NULL as such. `l = 2` is a value, `axes = [{code: q1}]`
-(YAML) an object of names. `gives` is what the template returns, in any order of rows.
+A line of one word begins a table: its columns, then its rows, NULL as such; of a table that an object names the word
+ends in a colon. `l = 2` is a value, `axes = [{code: q1}]` (YAML) an object of names. `gives` is what the template
+returns, in any order of rows.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ def read_example(template):
         words = line.split()
         if match := re.fullmatch(r"(\w+) = (.+)", line):
             values[match[1]] = yaml.safe_load(match[2])
-        elif len(words) == 1 and (name is None or words[0] == "gives" or is_param(template, words[0])):
-            name = words[0]
+        elif len(words) == 1 and (words[0] == "gives" or words[0].endswith(":") or is_param(template, words[0])):
+            name = words[0].removesuffix(":")
         elif name not in tables:
             tables[name] = Table(words)
         else:
@@ -55,11 +56,11 @@ def is_param(template, word):
 
 
 def plain(word):
-    """A number if it looks like one, None for NULL, or the text."""
+    """A number if it looks like one and has no quotes, None for NULL, or the text."""
     named = {"NULL": None, "TRUE": True, "FALSE": False}
     if word in named:
         return named[word]
-    if word.startswith("['"):  # a list of texts, without blanks
+    if word.startswith(("'", "['")):  # a text that looks like a number; a list of texts, without blanks
         return yaml.safe_load(word)
     for kind in (int, float):
         try:
@@ -71,13 +72,12 @@ def plain(word):
 
 def type_of(values):
     kinds = {type(value) for value in values} - {type(None)}
-    return {frozenset({int}): "BIGINT", frozenset({str}): "VARCHAR", frozenset({list}): "VARCHAR[]"}.get(
-        frozenset(kinds), "DOUBLE"
-    )
+    known = {int: "BIGINT", str: "VARCHAR", list: "VARCHAR[]", bool: "BOOLEAN"}
+    return known[kinds.pop()] if len(kinds) == 1 and not kinds & {float} else "DOUBLE"
 
 
 def param(value):
-    """What fills a parameter: texts are names, numbers values, null nothing, words of truth options.
+    """What fills a parameter: texts are names, in single quotes values as numbers are, null nothing, truth options.
 
     Lists and mappings hold some of them.
     """
@@ -87,7 +87,9 @@ def param(value):
         return [param(item) for item in value]
     if isinstance(value, dict):
         return SimpleNamespace(**{key: param(item) for key, item in value.items()})
-    return Identifier(value) if isinstance(value, str) else Value(value)
+    if isinstance(value, str) and not value.startswith("'"):
+        return Identifier(value)
+    return Value(value[1:-1] if isinstance(value, str) else value)
 
 
 def run_example(con, template):
@@ -101,7 +103,8 @@ def run_example(con, template):
             columns = ", ".join(f'"{column}" {kind}' for column, kind in zip(table.columns, kinds, strict=True))
             con.execute(f'CREATE OR REPLACE TEMP TABLE "{name}" ({columns})')
             con.executemany(f'INSERT INTO "{name}" VALUES ({", ".join("?" * len(table.columns))})', table.rows)
-            params[name] = Relation(("temp", "main", name))
+            if is_param(template, name):
+                params[name] = Relation(("temp", "main", name))
     params |= {name: param(value) for name, value in values.items()}
     records = Engine(con).records(template, **params)
     return tables["gives"], records
