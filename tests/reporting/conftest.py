@@ -9,13 +9,59 @@ import duckdb
 import pytest
 
 import ldiv_db
-from tests.reporting.hospitals import fill_hospital, hospital_policy
+from ldiv_db.reporting import evidence
+from tests.reporting.hospitals import FEW, HOSTILE, SAID, fill_hospital, hospital_policy, quoted
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def hospital() -> Iterator[Any]:
-    """A connection to both, for the tests of one module."""
+    """A connection to both, and to tables that tests hold reports against: none of them may change anything here."""
     with duckdb.connect(config={"threads": 1}) as con:
         fill_hospital(con)
         ldiv_db.run(con, hospital_policy())
+        con.execute("CREATE TABLE copied AS FROM published ORDER BY disease DESC, age")
+        con.execute("CREATE TABLE changed AS FROM published")
+        con.execute("UPDATE changed SET disease = 'zzother' WHERE rowid = 7")
+        con.execute("CREATE TABLE others AS FROM patients")
+        for name, columns in {"everybody": ["age", HOSTILE], "everybodys_ages": ["age"]}.items():
+            names = ", ".join(map(quoted, columns))
+            con.execute(
+                f"CREATE TABLE {name} AS SELECT {names} FROM patients, range(3) WHERE age % 3 > 0"
+                f" UNION ALL SELECT {names} FROM patients WHERE age % 5 = 0"
+            )
         yield con
+
+
+@pytest.fixture(scope="session")
+def report(hospital: Any) -> ldiv_db.Report:
+    return ldiv_db.report(hospital, "published", hospital_policy(), **FEW, **SAID)
+
+
+@pytest.fixture(scope="session")
+def document(report: ldiv_db.Report) -> Any:
+    """What all tests read, and none may change."""
+    return report.document
+
+
+@pytest.fixture(scope="session")
+def public(hospital: Any) -> ldiv_db.Report:
+    return ldiv_db.report(hospital, "published", hospital_policy(), public=True)
+
+
+#: The attacks on the hospital's tables, once they are tried.
+TRIED: dict[Any, Any] = {}
+
+
+@pytest.fixture
+def remembered(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Attacks on a table are tried once: they take most of a report's time, and these tests are of something else."""
+    tried = TRIED if "hospital" in request.fixturenames else {}
+    real = evidence.attempts_on
+
+    def attempts(subject: Any) -> Any:
+        key = str(subject.table), subject.asked.public, subject.asked.policy is None, subject.asked.tries
+        if key not in tried:
+            tried[key] = real(subject)
+        return tried[key]
+
+    monkeypatch.setattr(evidence, "attempts_on", attempts)

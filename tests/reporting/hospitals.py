@@ -8,6 +8,9 @@ from typing import Any
 HOSTILE = "<script>alert('x')</script> \"&\u202e"
 MARKS = ("zzflu", "zzcancer", "zzasthma", "zz<b>hep</b>")
 SEED = 918273645
+#: How much a report tries, and what is said of the release.
+FEW = {"queries": 5, "tries": 10, "worlds": 0}
+SAID = {"recipient": HOSTILE, "purpose": "care", "release_model": "shared", "why": HOSTILE, "review": "2030"}
 
 
 def fill_hospital(con: Any, rows: int = 48) -> None:

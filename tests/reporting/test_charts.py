@@ -5,8 +5,8 @@ import math
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
+from strategies import search
 
 from ldiv_db.reporting.charts import Bar, Bin, Mark, Point, bar_chart, histogram, scatter
 from ldiv_db.reporting.drawing import CHART_STYLE, WIDTH, number, scale, short, shortened, standalone, text_width
@@ -30,7 +30,7 @@ def bars_of(root, kind="s1"):
 # -- scales --------------------------------------------------------------------------------------------
 
 
-@given(st.lists(floats, min_size=1, max_size=8), st.integers(2, 8), st.booleans())
+@search(25, values=st.lists(floats, min_size=1, max_size=8), most=st.integers(2, 8), whole=st.booleans())
 def test_ticks_are_round_even_and_within(values, most, whole):
     found = scale(values, 0.0, 100.0, most=most, whole=whole)
     room = (found.high - found.low) * 1e-6
@@ -41,7 +41,7 @@ def test_ticks_are_round_even_and_within(values, most, whole):
     assert len(found.ticks) <= most + 3
 
 
-@given(st.lists(floats, min_size=2, max_size=8), floats)
+@search(25, values=st.lists(floats, min_size=2, max_size=8), other=floats)
 def test_a_scale_keeps_order_and_stays_inside(values, other):
     found = scale(values, 10.0, 90.0)
     places = [found(value) for value in sorted([*values, other])]
@@ -70,7 +70,7 @@ def test_short_numbers(value, written):
     assert short(value) == written
 
 
-@given(st.text(max_size=60), st.floats(min_value=20, max_value=400))
+@search(25, text=st.text(max_size=60), width=st.floats(min_value=20, max_value=400))
 def test_shortened_texts_fit(text, width):
     assert text_width(shortened(text, width, 12), 12) <= max(width, text_width("…", 12))
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from hospitals import hospital_policy
+import pytest
+from hospitals import FEW, hospital_policy
 from test_context import whole_context
 
 import ldiv_db
@@ -13,7 +14,7 @@ from ldiv_db.reporting.drawing import TEMPLATES
 from ldiv_db.reporting.evidence import ANSWERED, NOT_APPLICABLE, OPEN, answers
 from ldiv_db.reporting.table_text import words_in
 
-FEW = {"queries": 0, "tries": 5, "worlds": 0}
+pytestmark = pytest.mark.usefixtures("remembered")
 KEYS = {"clause", "asks", "sections", "context", "needs", "by", "only_if", "otherwise", "never"}
 
 
@@ -48,21 +49,19 @@ def test_clauses_name_what_there_is():
     assert asked_for == set(ReleaseContext.model_fields) - {"not_applicable"}
 
 
-def test_without_a_context_what_people_know_is_open(hospital):
-    found = states(document_of(hospital))
+def test_without_a_context_what_people_know_is_open(document):
+    found = states(document)
     assert found["iso_27559", "6.3.3"] == {
         "clause": "6.3.3", "asks": "what harm people could come to", "state": OPEN, "by": "the controller",
         "lacking": ["harms"],
     }  # fmt: skip
-    assert found["iso_27559", "8.3.3"]["lacking"] == [f"reasons.{name}" for name in columns(hospital)]
+    assert found["iso_27559", "8.3.3"]["lacking"] == [
+        f"reasons.{name}" for name in ["name", *hospital_policy()["quasi_identifiers"]]
+    ]
     assert found["hipaa", "164.514(b)(1)"]["by"] == "the expert"
     assert found["iso_27559", "7.3.4"]["state"] == found["iso_27559", "8.2.3"]["state"] == ANSWERED
     assert found["ico", "Pseudonymisation"]["because"] == "the release has no pseudonym"
     assert found["tehdas2", "Synthetic data"]["state"] == NOT_APPLICABLE
-
-
-def columns(con):
-    return ["name", *hospital_policy()["quasi_identifiers"]]
 
 
 def test_with_a_whole_context_only_what_no_report_answers_is_open(hospital):
@@ -77,38 +76,28 @@ def test_with_a_whole_context_only_what_no_report_answers_is_open(hospital):
             assert clause["because"] in (written.get("never"), written.get("otherwise"))
 
 
-def test_a_guideline_that_does_not_apply(hospital):
-    document = document_of(hospital, context={"not_applicable": {"hipaa": "nobody here is covered"}})
-    found = states(document)
-    assert {one["because"] for (key, _), one in found.items() if key == "hipaa"} == {"nobody here is covered"}
-    assert found["iso_27559", "7.3.4"]["state"] == ANSWERED
-    assert (
-        "nobody here is covered"
-        in ldiv_db.report(
-            hospital,
-            "published",
-            hospital_policy(),
-            **FEW,
-            context={"not_applicable": {"hipaa": "nobody here is covered"}},
-        ).html()
-    )
+def test_guidelines_that_do_not_apply_and_conditions_hold_by_what_stands_in_the_report(hospital):
+    context = {"release_model": "internal", "not_applicable": {"hipaa": "nobody here is covered"}}
+    found = ldiv_db.report(hospital, "published", hospital_policy(), **FEW, context=context)
+    clauses, document = states(found.document), found.document
+    assert {one["because"] for (key, _), one in clauses.items() if key == "hipaa"} == {"nobody here is covered"}
+    assert clauses["iso_27559", "7.3.4"]["state"] == ANSWERED
+    assert clauses["ico", "Effectiveness: within the organisation"]["state"] == OPEN
+    assert "nobody here is covered" in found.html()
+    document |= {
+        "data": document["data"] | {"pseudonym": "patient_no"},
+        "context": document["context"] | {"not_applicable": {}},
+    }
+    clauses = states({"guidelines": answers(document)})
+    assert clauses["hipaa", "164.514(c)"]["state"] == clauses["ico", "Pseudonymisation"]["state"] == OPEN
 
 
 def test_what_the_report_lacks_opens_clauses(hospital):
-    hospital.execute("CREATE TABLE alone AS FROM published")
     document = ldiv_db.report(
-        hospital, "alone", qi=list(hospital_policy()["quasi_identifiers"]), sensitive="disease", require="k:3",
+        hospital, "copied", qi=list(hospital_policy()["quasi_identifiers"]), sensitive="disease", require="k:3",
         context=whole_context(reasons={}),
     ).document  # fmt: skip
     found = states(document)
     assert found["iso_27559", "7.2.4"]["lacking"] == ["a policy, which says what the columns are"]
     assert found["ema_health_canada", "Risk: initial"]["lacking"] == ["the source, for figures before"]
     assert found["iso_27559", "8.2.3"]["lacking"] == ["people of the source, and a sensitive attribute"]
-
-
-def test_conditions_hold_by_what_stands_in_the_report(hospital):
-    document = document_of(hospital, context={"release_model": "internal"})
-    assert states(document)["ico", "Effectiveness: within the organisation"]["state"] == OPEN
-    with_pseudonym = document | {"data": document["data"] | {"pseudonym": "patient_no"}}
-    found = {(one["id"], clause["clause"]): clause for one in answers(with_pseudonym) for clause in one["clauses"]}
-    assert found["hipaa", "164.514(c)"]["state"] == found["ico", "Pseudonymisation"]["state"] == OPEN
