@@ -1,0 +1,303 @@
+"""What a release promises, asked of each cell: whatever its tables, units, nights, forms, places and values are."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import oracle
+import pytest
+
+import ldiv_db
+from tests.promises.cells import SENSITIVE, VALUES, Cell, rows_of
+from tests.promises.conftest import Release
+from tests.promises.homes import Home
+from tests.worlds import posteriors
+
+
+def asked_of(which: Callable[[Cell], Any], times: int = 2) -> Callable[[Any], Any]:
+    """A promise of these cells alone; `times` is how often each value stands in them by default."""
+
+    def decorated(promise: Any) -> Any:
+        promise.cells = which, times
+        return promise
+
+    return decorated
+
+
+def test_the_audit_holds_by_the_oracle(release: Release) -> None:
+    rows = [(key, value, unit) for key, pairs in release.classes.items() for unit, value in pairs]
+    assert rows and not oracle.people_violations(rows, "frequency", 2)
+    for result in release.results:
+        assert all(audit.holds for audit in result.audits)
+
+
+def test_rows_add_up(release: Release) -> None:
+    """A row is published once, with its own value, or counted as left out."""
+    published = Counter(row["note"] for row in release.rows)
+    assert not published - Counter(row["note"] for row in release.source)
+    if release.decomposes:
+        values = Counter(value for pairs in release.classes.values() for _, value in pairs)
+        assert values == Counter(row["dx"] for row in release.source)
+    else:
+        assert all(row["dx"] == release.origin[row["note"]]["dx"] for row in release.rows)
+    told = release.result.as_dict()
+    if release.cell.tables == "several":
+        stays = next(one for one in release.result.tables if one.name == "stays")
+        told = {"rows_published": stays.loss.rows_published, "rows_suppressed": stays.loss.rows_suppressed}
+    assert told.get("rows_of_table", told["rows_published"]) == len(release.rows)
+    if release.cell.time == "once" and not release.decomposes:
+        assert len(release.rows) + told["rows_suppressed"] == len(release.source)
+
+
+def test_labels_cover_their_values(release: Release) -> None:
+    for row in release.rows:
+        true = release.origin[row["note"]]
+        assert covers_number(row, true["age"]), (row, true)
+        assert covers_town(row["zip"], true["zip"]), (row, true)
+
+
+def covers_number(row: dict[str, Any], age: Any) -> bool:
+    if "age_min" in row:
+        low, high = plain(row["age_min"]), plain(row["age_max"])
+        return age is None if low is None else age is not None and low <= plain(age) <= high
+    label = row["age"]
+    if label == "*":
+        return True
+    if not isinstance(label, str) or not label.startswith("["):
+        return plain(label) == plain(age)
+    low, high = map(plain, label[1:-1].split(" .. "))
+    return age is not None and low <= plain(age) <= high
+
+
+def covers_town(label: Any, town: Any) -> bool:
+    if label is None or town is None:
+        return label in (None, "*") or "NULL" in label
+    if label.startswith("{"):
+        return town in oracle.parse_set(label)
+    return label in ("*", town) or (label.endswith("*") and town.startswith(label[:-1]))
+
+
+def plain(value: Any) -> Any:
+    """A number or a day, however it is written."""
+    if value is None or value == "":
+        return None
+    if isinstance(value, datetime.date):
+        return f"{value:%Y-%m-%d}"
+    return value[:10] if re.fullmatch(r"\d{4}-\d\d-\d\d.*", str(value)) else Decimal(str(value))
+
+
+@asked_of(lambda cell: True, times=1)
+def test_the_same_seed_gives_the_same_bytes_for_any_order_of_rows_and_number_of_threads(
+    release: Release, tmp_path: Any
+) -> None:
+    home = Home(release.cell, tmp_path, order=1, threads=2)
+    for night in range(len(release.nights)):
+        home.place(rows_of(release.cell)[: 12 * (night + 1)])
+        home.run()
+    assert home.published() == release.nights[-1]
+    home.close()
+
+
+@asked_of(lambda cell: cell.form != "decomposition" and cell.place != "frame")
+def test_order_and_numbers_of_rows_say_nothing(release: Release) -> None:
+    """Rows stand by what is published, classes by their labels; people and rows have numbers without gaps."""
+    for name in ("class_id", "nr", "who", "group_id"):
+        numbers = {row[name] for rows in release.nights[-1].values() for row in rows if name in row}
+        assert numbers == set(range(1, len(numbers) + 1)), name
+    whose = defaultdict(list)
+    for row in release.rows:
+        if "position" in row:
+            whose[release.pseudonym(row)].append(row["position"])
+    assert all(sorted(places) == list(range(1, len(places) + 1)) for places in whose.values())
+    for form in (attack for attack in release.attacks if attack.name == "form"):
+        assert not any(gain.gain for gain in form.gains)
+        assert release.cell.time == "series" or not form.figures.get("numbers_against_labels")
+
+
+@asked_of(lambda cell: cell.unit not in ("row", "apart"))
+def test_people_are_linked_and_joined_as_in_the_source(release: Release) -> None:
+    """Rows of a pseudonym are one person's; a join by it has as many rows as one of the source by the person."""
+    pairs = {(release.pseudonym(row), release.origin[row["note"]]["who"]) for row in release.rows}
+    assert len(pairs) == len(dict(pairs)) == len({who for _, who in pairs})
+    if release.cell.tables == "several":
+        people = {row["who"]: row["sex"] for row in release.nights[-1]["patients"]}
+        assert len(people) == len(release.nights[-1]["patients"]) and {number for number, _ in pairs} <= set(people)
+        assert all(people[number] in ("mf"[who % 2], "*", None) for number, who in pairs)
+    days = defaultdict(list)
+    for row in sorted(release.rows, key=lambda row: row.get("position", 0)):
+        days[release.pseudonym(row)].append(release.origin[row["note"]]["day"])
+    if release.cell.unit == "aligned":
+        assert all(listed == sorted(listed) for listed in days.values())
+
+
+@asked_of(lambda cell: cell.unit != "apart" and cell.form != "decomposition" and cell.time == "once")
+def test_nobody_is_surer_than_is_promised_in_all_worlds(release: Release) -> None:
+    """Whoever knows what everybody has but the values: no more than half of the worlds give a person a value."""
+    own, shown, values = defaultdict(list), defaultdict(list), defaultdict(set)
+    for place, row in enumerate(sorted(release.rows, key=lambda row: row.get("position", 0))):
+        pseudonym = place if release.cell.unit == "row" else release.pseudonym(row)
+        shown[pseudonym].append(row)
+        values[pseudonym].add(row["dx"])
+    for place, row in enumerate(release.rows):
+        true = release.origin[row["note"]]
+        own[place if release.cell.unit == "row" else true["who"]].append(true)
+    is_aligned = release.cell.unit == "aligned"
+    fits = {
+        person: {pseudonym: 1 for pseudonym, labels in shown.items() if may_be(labels, rows, is_aligned)}
+        for person, rows in ((person, sorted(rows, key=lambda row: row.get("day", 0))) for person, rows in own.items())
+    }
+    assert max(posteriors(fits, values).values()) <= Fraction(1, 2)
+
+
+def may_be(labels: list[Any], rows: list[Any], is_aligned: bool) -> bool:
+    """Whether these rows may be published with these labels: each in its place, or all with the same."""
+    if is_aligned and len(labels) != len(rows):
+        return False
+    pairs = zip(labels, rows, strict=True) if is_aligned else itertools.product(labels[:1], rows)
+    return all(covers_number(one, row["age"]) and covers_town(one["zip"], row["zip"]) for one, row in pairs)
+
+
+def test_the_ledger_has_one_row_of_each_run_with_what_was_promised(release: Release) -> None:
+    if release.cell.time == "series" or release.decomposes:
+        assert [status for (status,) in release.home.ledger("release", "status")] == ["published"] * len(release.nights)
+        return
+    runs = {run_id: told for run_id, *told in release.home.ledger("run", "run_id, algorithm, rows_published, status")}
+    assert set(runs) == {result.run_id for result in release.results}
+    for result in release.results:
+        assert runs[result.run_id][::2] == [result.algorithm, "published"]
+    promised = Counter(release.home.ledger("run_requirement", "run_id, requirement"))
+    assert {one: count for one, count in promised.items() if one[1] == "frequency"} == dict.fromkeys(
+        ((run_id, "frequency") for run_id in runs), 1
+    )
+
+
+@asked_of(lambda cell: cell.time == "series")
+def test_a_night_keeps_what_the_night_before_has_published(release: Release) -> None:
+    first, second = release.nights
+    if release.decomposes:
+        assert {name: rows for name, rows in second.items() if name.startswith("pub_1")} == first
+        before, after = (
+            {row["note"]: row["group_id"] for row in shown[f"pub_{night}_qid"]}
+            for night, shown in enumerate((first, second), 1)
+        )
+        assert before.items() <= after.items()
+    else:
+        kept = {row["note"]: row for row in first["stays"]}
+        assert kept.items() <= {row["note"]: row for row in second["stays"]}.items()
+
+
+def test_a_check_says_what_the_run_said(release: Release) -> None:
+    judged = release.home.judged()
+    if release.cell.tables == "several":
+        found = ldiv_db.check(release.home.connection, policy=judged, folder=release.home.folder)
+    elif release.decomposes:
+        night = f"pub_{len(release.nights)}"
+        with release.home.reading(f"{night}_qid") as (con, table):
+            beside = table.replace("qid", "sa")
+            found = ldiv_db.check(
+                con,
+                table,
+                sensitive=[*judged["sensitive"]],
+                sensitive_table=beside,
+                group="group_id",
+                require="frequency:2",
+            )
+    else:
+        with release.home.reading("stays") as (con, table):
+            found = ldiv_db.check(con, table, policy=judged)
+    if release.cell.unit == "apart" and release.cell.method != "bsgi":
+        assert found.holds is None  # no column says whose a row is
+        return
+    assert found.holds
+    if not release.decomposes and release.cell.time == "once" and release.cell.unit != "apart":
+        assert [v.worst for a in found for v in a.verdicts] == [
+            v.worst for a in release.result.audits for v in a.verdicts
+        ]
+
+
+@asked_of(lambda cell: cell.time == "once" and cell.form != "decomposition" and cell.target in ("table", "parquet"))
+def test_measures_say_what_the_run_said(release: Release) -> None:
+    home = release.home
+    tables = {} if release.cell.tables == "several" else {"published": home.shown()}
+    found = ldiv_db.measure(home.connection, policy=home.asked(), folder=home.folder, **tables)
+    if release.cell.tables == "several":
+        lost = {one.name: one.loss for one in release.result.tables}
+        assert {name: one.loss.lm_mean for name, one in found.tables.items()} == pytest.approx(
+            {name: lost[name].lm_mean for name in found.tables}
+        )
+    else:
+        assert found.loss.lm_mean == pytest.approx(release.result.loss.lm_mean)
+        assert found.as_dict()["rows_published"] == len(release.rows)
+
+
+@asked_of(lambda cell: cell.form != "decomposition")
+def test_attacks_gain_no_more_than_was_promised(release: Release) -> None:
+    gains = [gain for attack in release.attacks for gain in attack.gains if gain.bound is not None]
+    assert (gains or release.cell.unit == "apart") and all(gain.gain <= gain.bound + 1e-9 for gain in gains)
+    assert not any(attack.holds is False for attack in release.attacks)
+
+
+@asked_of(lambda cell: cell.form != "decomposition" and cell.tables == "one" and cell.time == "once", times=1)
+def test_a_report_tells_of_the_run(release: Release) -> None:
+    with release.home.reading("stays") as (con, table):
+        document = ldiv_db.report(con, table, release.home.judged(), queries=5, tries=5, worlds=2).document
+    told = document["statement"]
+    assert told["rows"] == len(release.rows) and told["holds"] in (True, None)
+
+
+@asked_of(lambda cell: True, times=1)
+def test_no_error_tells_a_value_of_the_data(release: Release) -> None:
+    home, too_much = release.home, {"require": [{"frequency": 50}]}
+    if release.decomposes:
+        too_much = {"sensitive": {name: {"l": 50} for name in home.policy["sensitive"]}}
+    before = home.content()
+    with pytest.raises(ldiv_db.LdivError) as refused:
+        ldiv_db.run(home.connection, home.replacing() | too_much, folder=home.folder)
+    *_, towns, _, _ = VALUES[release.cell.values]
+    told = json.dumps(str(refused.value), ensure_ascii=False)
+    assert told and not [value for value in (*SENSITIVE, *towns, "note 0") if value and value in told]
+    assert home.content() == before
+
+
+@pytest.mark.again
+@asked_of(lambda cell: True, times=1)
+def test_an_unchanged_run_changes_nothing(release: Release) -> None:
+    home, before = release.home, release.home.published()
+    result = ldiv_db.run(home.connection, home.replacing(again=True), folder=home.folder)
+    assert before == release.nights[-1] and before.items() <= home.published().items()
+    if release.cell.time == "once" and not release.decomposes:
+        assert result.as_dict()["unchanged"] == release.result.run_id or release.cell.target != "table"
+
+
+@asked_of(lambda cell: True, times=1)
+def test_a_crash_at_a_write_leaves_the_old_or_the_new(release: Release) -> None:
+    """The statement that fails is another one of those that follow the first that writes, by the name of the cell."""
+    home = release.home
+    home.place(rows_of(release.cell, len(release.nights) + 1 if release.cell.time == "series" else None))
+    before = home.content()
+    moment = release.statements - 1 - sum(map(ord, release.cell.id)) % (release.statements - release.writes)
+    seen = itertools.count()
+
+    def listen(statement: Any) -> None:
+        if next(seen) == moment:
+            raise ldiv_db.DatabaseError("pulled out")
+
+    with pytest.raises(ldiv_db.DatabaseError, match="pulled out"):
+        listener = ldiv_db.Listener(on_statement=listen)
+        ldiv_db.run(home.connection, home.replacing(), folder=home.folder, listener=listener)
+    assert home.content() == before
+
+
+@asked_of(lambda cell: True)
+def test_nothing_is_left_behind(release: Release) -> None:
+    """Beside sources and what is published there is the ledger, and no file of a run."""
+    left = release.home.beside()
+    assert not left, left
