@@ -58,5 +58,4 @@ def test_a_report_makes_few_rows_for_each_of_its_source(rows: int) -> None:
     assert len(measured) == 2 and max(measured) < rows / 4
     assert sum(step.name == "numbered_cells" for step in made) == ENCODED
     # What is believed of a person in a class is written once a round, and added up from there.
-    print("RATIO", sum(step.rows for step in made) / rows, measured)
     assert sum(step.rows for step in made) < MOST[rows] * rows
