@@ -3,12 +3,11 @@
 import csv
 import gzip
 import io
-import random
 import re
 from pathlib import Path
 
 import pytest
-from times import seeds
+from strategies import draws, search
 
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.csv_files import as_spelt
@@ -179,9 +178,8 @@ def test_equal_values_that_are_written_differently_keep_their_type(con, tmp_path
     assert types(file) == {"x": "DOUBLE", "y": "VARCHAR"}
 
 
-@pytest.mark.parametrize("seed", seeds(20))
-def test_any_table_is_read_as_python_reads_it(con, tmp_path, seed):
-    draw = random.Random(seed)
+@search(8, draw=draws)
+def test_any_table_is_read_as_python_reads_it(con, tmp_path, draw):
     words = ["a", "#b", "1", "2.50", "no", "x y", "", "é", "03.05.2024", "-", "a;b", "c,d", "e\tf", 'g"h', "i\nj", "#"]
     columns = draw.randint(2, 4)
     table = [[f"c{i}" for i in range(columns)]]

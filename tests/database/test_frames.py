@@ -15,6 +15,7 @@ from ldiv_db.database import frames
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, PolicyError
+from tests.strategies import some
 
 POLICY = {
     "quasi_identifiers": ["age", "sex"],
@@ -26,7 +27,7 @@ POLICY = {
 COLUMNS = {"age": "INTEGER", "sex": "VARCHAR", "disease": "VARCHAR"}
 DRAW = random.Random(5)
 ROWS = [
-    (DRAW.randint(1, 60), DRAW.choice(["f", "m", None]), DRAW.choice(["flu", "HIV", "ü", "cold"])) for _ in range(80)
+    (DRAW.randint(1, 60), DRAW.choice(["f", "m", None]), DRAW.choice(["flu", "HIV", "ü", "cold"])) for _ in range(40)
 ]
 MANY_TYPES = """
     SELECT i AS n, (i * 10::HUGEINT ** 30)::HUGEINT AS huge, md5(i::VARCHAR)::UUID AS u, i::UHUGEINT AS uhuge,
@@ -65,16 +66,12 @@ def released(result):
     return Counter(result.table().fetchall())
 
 
-@pytest.mark.parametrize(
-    "given",
-    [lambda r: r, Stream, lambda r: {"people": r}, lambda r: {"people": Stream(r)}],
-    ids=["relation", "stream", "named relation", "named stream"],
-)
-def test_a_run_on_a_frame_releases_what_one_on_the_table_does(people, expected, given):
-    result = ldiv_db.run(given(people), POLICY)
-    assert released(result) == expected
-    assert (result.source, result.target) == ("people" if isinstance(given(people), dict) else "frame", "release")
-    assert all(audit.holds for audit in result.audits)
+def test_a_run_on_a_frame_releases_what_one_on_the_table_does(people, expected):
+    for given, name in ((people, "frame"), ({"people": Stream(people)}, "people")):
+        result = ldiv_db.run(given, POLICY)
+        assert released(result) == expected
+        assert (result.source, result.target) == (name, "release")
+        assert all(audit.holds for audit in result.audits)
 
 
 def test_a_frame_is_the_source_whatever_the_policy_calls_it(people, expected):
@@ -93,7 +90,7 @@ def test_a_policy_names_one_of_several_frames(con, people, expected):
         ldiv_db.run({"other": other, "people": people}, {**POLICY, "source": "poeple"})
 
 
-@pytest.mark.parametrize("name", ["out.parquet", "out.csv", "out.duckdb"])
+@pytest.mark.parametrize("name", some(["out.duckdb", "out.parquet", "out.csv"]))
 def test_a_release_of_a_frame_goes_to_a_file(people, expected, tmp_path, name):
     target = {"file": name, **({"table": "clinic.people"} if name.endswith("duckdb") else {})}
     result = ldiv_db.run(people, {**POLICY, "target": target}, folder=tmp_path)
