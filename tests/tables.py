@@ -54,7 +54,8 @@ class Case:
         return list(self.policy["quasi_identifiers"])
 
     def place(self, con: Any, folder: Path, order: list[int] | None = None) -> None:
-        """Make the table `source` and the taxonomy files."""
+        """Make the table `source` and the taxonomy files; what was released of another is gone."""
+        con.execute("DROP SCHEMA IF EXISTS out CASCADE")
         rows = self.rows if order is None else [self.rows[i] for i in order]
         fill(con, "source", self.columns, rows)
         for name, tree in self.trees.items():

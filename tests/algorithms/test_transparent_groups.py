@@ -9,8 +9,10 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from refusals import refuses
+from strategies import some
 from tables import fill
-from test_order import dealt, grouping
+from test_steps import dealt, grouping
 
 import ldiv_db
 from ldiv_db.algorithms.decomposition.steps import make_groups
@@ -70,26 +72,17 @@ def _runs(beliefs: Counter[tuple[int, int]], person: int) -> int:
     return sum(count for (who, _), count in beliefs.items() if who == person)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("counts", "l"),
-    [
-        ((2, 2), 2),
-        ((2, 2, 1), 2),
-        ((2, 2, 2), 2),
-        ((2, 2, 2), 3),
-        ((3, 2, 1), 2),
-        ((3, 3), 2),
-        pytest.param((3, 3, 1), 2),
-    ],
-)
+COUNTS = [((2, 2), 2), ((2, 2, 1), 2), ((2, 2, 2), 2), ((2, 2, 2), 3), ((3, 2, 1), 2), ((3, 3), 2), ((3, 3, 1), 2)]
+
+
+@pytest.mark.parametrize(("counts", "l"), some([pytest.param(*each) for each in COUNTS], 2))
 def test_no_posterior_exceeds_the_share_of_a_group(con: Any, counts: tuple[int, ...], l: int) -> None:
     assert worst(con, counts, l, itertools.permutations(range(sum(counts)))) == Fraction(1, l)
 
 
 def test_without_coins_groups_would_tell(con: Any) -> None:
     """The same count finds out an order that is known."""
-    assert worst(con, (2, 2, 2), 2, [tuple(range(6))]) > Fraction(1, 2)
+    assert worst(con, (2, 2, 1), 2, [tuple(range(5))]) > Fraction(1, 2)
 
 
 def policy_of(algorithm: str, **changes: Any) -> dict[str, Any]:
@@ -101,26 +94,22 @@ def policy_of(algorithm: str, **changes: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def source(con: Any) -> None:
-    fill(
-        con,
-        "source",
-        {"id": "INTEGER", "age": "INTEGER", "s": "VARCHAR"},
-        [(i, i % 9, "abcde"[i % 5]) for i in range(32)],
-    )
+    columns = {"id": "INTEGER", "age": "INTEGER", "s": "VARCHAR"}
+    fill(con, "source", columns, [(i, i % 9, "abcde"[i % 5]) for i in range(32)])
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", some(ALGORITHMS))
 def test_everybody_is_published_once(con: Any, source: None, algorithm: str) -> None:
     released = ldiv_db.run(con, policy_of(algorithm))
     assert released.figures["rows_published"] == 32 and released.figures["rows_waiting"] == 0
     assert not any("seed" in note for note in released.notes)
-    with pytest.raises(ldiv_db.PolicyError, match="is for one release"):
+    with refuses("transparent"):
         ldiv_db.run(con, policy_of(algorithm))
     again = ldiv_db.run(con, policy_of(algorithm, target={"prefix": "other"}, seed=3, over_time="independent"))
     assert any("as secret as their seed" in note for note in again.notes)
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", some(ALGORITHMS))
 def test_rows_kept_back_are_refused(con: Any, source: None, algorithm: str) -> None:
     """Of whom no group has is known that his value is frequent."""
     con.execute("UPDATE source SET s = 'a' WHERE id < 20")
@@ -131,5 +120,5 @@ def test_rows_kept_back_are_refused(con: Any, source: None, algorithm: str) -> N
 
 def test_several_attributes_are_refused(con: Any, source: None) -> None:
     policy = policy_of("decomposition_plus", quasi_identifiers=[], sensitive={"s": {"l": 3}, "age": {"l": 2}})
-    with pytest.raises(ldiv_db.PolicyError, match="one sensitive attribute"):
+    with refuses("key.id", "sensitive"):
         ldiv_db.run(con, policy | {"quasi_identifiers": ["id"], "key": "id"})

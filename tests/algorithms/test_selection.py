@@ -1,15 +1,13 @@
 """BSGI's numbers of classes and quotas, and Select against the paper's one-class-at-a-time procedure."""
 
-import random
 from collections import Counter
 from pathlib import Path
 
 import oracle
 import pytest
 import tables
-from hypothesis import given, settings
 from hypothesis import strategies as st
-from times import seeds
+from strategies import draws, search, some
 
 from ldiv_db.algorithms import costs, eligibility
 from ldiv_db.algorithms.base import Task
@@ -23,14 +21,16 @@ from ldiv_db.requirements.guarantees import most_classes
 COUNTS = st.lists(st.integers(1, 6), min_size=2, max_size=6).map(lambda counts: sorted(counts, reverse=True))
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, database=None)
-@given(COUNTS, st.integers(2, 6))
+@search(100, counts=COUNTS, l=st.integers(2, 6))
 def test_most_classes_is_the_most_there_can_be(counts, l):
     assert most_classes(counts, l) == oracle.most_classes(counts, l) == len(oracle.draws(counts, l))
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, database=None)
-@given(st.lists(st.integers(1, 60), min_size=2, max_size=9).map(lambda c: sorted(c, reverse=True)), st.integers(2, 5))
+@search(
+    100,
+    counts=st.lists(st.integers(1, 60), min_size=2, max_size=9).map(lambda c: sorted(c, reverse=True)),
+    l=st.integers(2, 5),
+)
 def test_quotas_fill_the_classes_and_leave_different_values(counts, l):
     classes = most_classes(counts, l)
     quotas = eligibility.quotas(counts, l)
@@ -41,8 +41,7 @@ def test_quotas_fill_the_classes_and_leave_different_values(counts, l):
         assert max(residue) <= 1 and sum(residue) < l  # Corollary 1
 
 
-@settings(max_examples=100, deadline=None, derandomize=True, database=None)
-@given(COUNTS, st.integers(2, 6))
+@search(50, counts=COUNTS, l=st.integers(2, 6))
 def test_schedule_draws_from_the_largest_buckets(counts, l):
     plan = oracle.draws(counts, l)
     expected = [
@@ -86,18 +85,20 @@ def sequential(con, task: Task, l: int, classes: int) -> dict[int, int]:
     return oracle.select(rows, axes, order, l, task.seed, selection.TIE_STRIDE, others, classes)
 
 
-@pytest.mark.parametrize(("batch", "ranked"), [(None, None), (5, 2), (30, 1), (1, 1)])
-@pytest.mark.parametrize("seed", seeds(4))
-def test_greedy_is_the_sequential_procedure(seed, batch, ranked, con, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("batch", "ranked"), some([pytest.param(*n) for n in ((None, None), (5, 2), (30, 1), (1, 1))], 2)
+)
+@search(2, draw=draws)
+def test_greedy_is_the_sequential_procedure(con, tmp_path, batch, ranked, draw):
     """What is selected many classes at a time, however many, is what one class at a time selects, row by row."""
-    if batch is not None:
-        monkeypatch.setattr(selection, "BATCH", batch)
-        monkeypatch.setattr(selection, "RANKED", ranked)
-    draw = random.Random(seed)
-    case = tables.random_case(draw, "greedy", largest=draw.choice([20, 80, 200]))
+    case = tables.random_case(draw, "greedy", largest=draw.choice([20, 60]))
     task = encoded_task(con, case, tmp_path)
     l = eligibility.class_size(task)
     classes = most_classes(task.encoded.sensitive[0].distribution.counts, l)
-    selected = con.execute(f"SELECT row_id, class_id FROM {selection.select(task, l, classes).sql()}").fetchall()
+    with pytest.MonkeyPatch.context() as patch:
+        if batch is not None:
+            patch.setattr(selection, "BATCH", batch)
+            patch.setattr(selection, "RANKED", ranked)
+        selected = con.execute(f"SELECT row_id, class_id FROM {selection.select(task, l, classes).sql()}").fetchall()
     assert len(selected) == l * classes
     assert dict(selected) == sequential(con, task, l, classes)
