@@ -10,7 +10,7 @@ import oracle
 import pytest
 
 import ldiv_db
-from ldiv_db.auditing.kept import measure_kept
+from ldiv_db.auditing.kept import KeptColumn, measure_kept
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Identifier, Relation
 
@@ -52,6 +52,11 @@ def policy(*kept: str, **more: Any) -> dict[str, Any]:
 
 def about(name: str, warnings: Any) -> str:
     return " ".join(line for line in warnings if line.startswith(f"{name} is kept"))
+
+
+def test_one_row_of_ten_is_told() -> None:
+    assert KeptColumn("mail", rows=20, different=19, single=0, few=2).singles_out
+    assert not KeptColumn("mail", rows=20, different=19, single=1, few=1).singles_out
 
 
 def test_every_call_tells_what_kept_columns_tell(con: Any) -> None:
