@@ -10,6 +10,8 @@ from typing import Any
 
 import duckdb
 
+from tests import worlds
+
 #: A row: its number, its quasi-identifier or label, its sensitive value, and the rows that belong to it, by table.
 Node = tuple[int, Any, str, dict[str, list[Any]]]
 #: The rows of a person, by table.
@@ -187,28 +189,13 @@ def posteriors(people: Mapping[int, Tree], shown: Mapping[int, Tree]) -> dict[tu
     numbers = {no: pseudonym for pseudonym, tree in shown.items() for _, (no, *_) in rows_of(tree)}
     true = {p: next(numbers[no] for _, (no, *_) in rows_of(tree) if no in numbers) for p, tree in people.items()}
     shapes = {pseudonym: shape_of(tree) for pseudonym, tree in shown.items()}
-    who, pseudonyms = list(people), list(shown)
     # Who knows how many rows everybody has, and the method, knows how many everybody publishes.
-    fits = {p: [n for n in pseudonyms if shapes[n] == shapes[true[p]] and covers(shown[n], people[p])] for p in who}
-
-    def worlds(order: Sequence[int], place: int, left: frozenset[int], known: dict[Any, int]) -> int:
-        if place == len(order):
-            return 1
-        if (place, left) not in known:
-            able = [n for n in fits[order[place]] if n in left]
-            known[place, left] = sum(worlds(order, place + 1, left - {n}, known) for n in able)
-        return known[place, left]
-
-    found: dict[tuple[int, str, str], Fraction] = defaultdict(Fraction)
-    for person in who:
-        order, known, every = [person, *(p for p in who if p != person)], {}, frozenset(pseudonyms)
-        total = worlds(order, 0, every, known)
-        assert total, "the truth is a world"
-        for n in fits[person]:
-            share = Fraction(worlds(order, 1, every - {n}, known), total)
-            for name, value in {(name, value) for name, (_, _, value, _) in rows_of(shown[n]) if value}:
-                found[person, name, value] += share
-    return found
+    fits = {
+        person: {n: 1 for n in shown if shapes[n] == shapes[true[person]] and covers(shown[n], tree)}
+        for person, tree in people.items()
+    }
+    values = {n: {(name, value) for name, (_, _, value, _) in rows_of(tree) if value} for n, tree in shown.items()}
+    return {(who, *value): share for (who, value), share in worlds.posteriors(fits, values).items()}
 
 
 def counts(con: duckdb.DuckDBPyConnection, query: str) -> Counter[Any]:

@@ -10,16 +10,15 @@ from typing import Any
 import duckdb
 import oracle
 import pytest
+from strategies import search, seeds, some
 
 import ldiv_db
 from ldiv_db import InfeasibleError, PolicyError
 from ldiv_db.solving import level_search
 from ldiv_db.solving.improve import mean_loss
 from tests.running.test_people import LOCAL, REQUIREMENTS, argument_of
-from tests.times import seeds
 
 Row = tuple[Any, ...]
-COLUMNS = ("row_no", "person", "age", "zone", "value", "day")
 ALIGNED = {"column": "person", "rows": "aligned", "order": "day"}
 POLICY: dict[str, Any] = {
     "source": "visits",
@@ -69,80 +68,57 @@ def owners(rows: list[Row]) -> dict[int, Any]:
     return {row[0]: row[1] if row[1] is not None else -1 - row[0] for row in rows}
 
 
-@pytest.mark.parametrize("algorithm", LOCAL)
-def test_every_class_of_sequences_is_good_and_says_the_truth(algorithm: str) -> None:
-    con, tried, several = duckdb.connect(), 0, 0
-    for number in seeds(8):
-        rng = random.Random(f"aligned {algorithm} {number}")
-        rows, require = visits(rng, rng.randrange(10, 45)), rng.choice(REQUIREMENTS)
-        try:
-            release, result = published(con, rows, require=[require], algorithm=algorithm)
-        except InfeasibleError:
-            continue
-        tried += 1
-        source, whose = {row[0]: row for row in rows}, owners(rows)
-        sequences = defaultdict(list)
-        for row_no, low, high, zone, value, person, position in release:
-            _, _, age, true_zone, true_value, day = source[row_no]
-            assert low <= age <= high and true_value == value
-            assert zone in (true_zone, "*") or (zone[1] == "*" and zone[0] == true_zone[0])
-            sequences[person].append((position, day, whose[row_no]))
-        assert len({row[0] for row in release}) == len(release)
-        for rows_of in sequences.values():
-            rows_of.sort()
-            assert [position for position, *_ in rows_of] == list(range(1, len(rows_of) + 1))
-            days = [day if day is not None else 99 for _, day, _ in rows_of]
-            assert days == sorted(days) and len({owner for *_, owner in rows_of}) == 1
-        assert len({rows_of[0][2] for rows_of in sequences.values()}) == len(sequences) == len(set(whose.values()))
-        have, shown = Counter(whose.values()), {rows_of[0][2]: len(rows_of) for rows_of in sequences.values()}
-        by_number = {(have[person], count) for person, count in shown.items()}
-        assert len(by_number) == len({had for had, _ in by_number})  # all who have equally many publish equally many
-        several += any(count > 1 for count in shown.values())
-        people = oracle.sequences(
-            (low, high, zone, value, person, place) for _, low, high, zone, value, person, place in release
-        )
-        assert not oracle.people_violations(people, *argument_of(require)), (number, require)
-        assert result.loss.rows_suppressed == len(rows) - len(release)
-        assert result.audits[0].of_people and result.audits[0].rows == len(release)
-    assert tried and several
+@pytest.mark.parametrize("algorithm", some(LOCAL, 2))
+@search(2, number=seeds)
+def test_every_class_of_sequences_is_good_and_says_the_truth(algorithm: str, number: int) -> None:
+    con = duckdb.connect()
+    rng = random.Random(f"aligned {algorithm} {number}")
+    rows, require = visits(rng, rng.randrange(10, 45)), rng.choice(REQUIREMENTS)
+    try:
+        release, result = published(con, rows, require=[require], algorithm=algorithm)
+    except InfeasibleError:
+        return
+    source, whose = {row[0]: row for row in rows}, owners(rows)
+    sequences = defaultdict(list)
+    for row_no, low, high, zone, value, person, position in release:
+        _, _, age, true_zone, true_value, day = source[row_no]
+        assert low <= age <= high and true_value == value
+        assert zone in (true_zone, "*") or (zone[1] == "*" and zone[0] == true_zone[0])
+        sequences[person].append((position, day, whose[row_no]))
+    assert len({row[0] for row in release}) == len(release)
+    for rows_of in sequences.values():
+        rows_of.sort()
+        assert [position for position, *_ in rows_of] == list(range(1, len(rows_of) + 1))
+        days = [day if day is not None else 99 for _, day, _ in rows_of]
+        assert days == sorted(days) and len({owner for *_, owner in rows_of}) == 1
+    assert len({rows_of[0][2] for rows_of in sequences.values()}) == len(sequences) == len(set(whose.values()))
+    have, shown = Counter(whose.values()), {rows_of[0][2]: len(rows_of) for rows_of in sequences.values()}
+    by_number = {(have[person], count) for person, count in shown.items()}
+    assert len(by_number) == len({had for had, _ in by_number})  # all who have equally many publish equally many
+    people = oracle.sequences(
+        (low, high, zone, value, person, place) for _, low, high, zone, value, person, place in release
+    )
+    assert not oracle.people_violations(people, *argument_of(require)), (number, require)
+    assert result.loss.rows_suppressed == len(rows) - len(release)
+    assert result.audits[0].of_people and result.audits[0].rows == len(release)
 
 
-def test_people_with_one_row_lose_what_they_would_alone() -> None:
+@search(2, number=seeds)
+def test_people_with_one_row_lose_what_they_would_alone(number: int) -> None:
     """Whatever those do who have several: they are a table of their own."""
     con = duckdb.connect()
-    for number in seeds(4):
-        rows = visits(random.Random(number), 60)
-        have = Counter(owners(rows).values())
-        alone = [row for row in rows if have[owners(rows)[row[0]]] == 1]
-        every = published(con, rows, individual=ALIGNED | {"rows_at_most": 2})[0]
-        if len({person for *_, person, place in every if place == 2}) < 2:
-            continue
-        fill(con, alone)
-        nobody = {"identifiers": ["person", "day"], "individual": None}
-        ldiv_db.run(con, POLICY | nobody)
-        by_rows = con.execute("SELECT row_no, age_min, age_max, zone FROM release").fetchall()
-        numbers = {row[0] for row in alone}
-        assert sorted(by_rows) == sorted(row[:4] for row in every if row[0] in numbers)
-
-
-def test_one_row_a_person_publishes_what_rows_do() -> None:
-    con = duckdb.connect()
-    rows = [(no, no, *rest) for no, _, *rest in visits(random.Random(5), 40)]
-    for require in REQUIREMENTS:
-        aligned = published(con, rows, require=[require])[0]
-        ldiv_db.run(con, POLICY | {"require": [require], "identifiers": ["person", "day"], "individual": None})
-        rows_alone = con.execute("SELECT row_no, age_min, age_max, zone FROM release").fetchall()
-        assert sorted(row[:4] for row in aligned) == sorted(rows_alone), require
-
-
-@pytest.mark.parametrize("order", ["threads", "rows"])
-def test_threads_and_the_order_of_rows_change_nothing(order: str) -> None:
-    rows = visits(random.Random(8), 60)
-    found = []
-    for threads, shuffled in ((1, rows), (2, rows if order == "threads" else random.Random(1).sample(rows, len(rows)))):
-        con = duckdb.connect(config={"threads": threads})
-        found.append(sorted(published(con, shuffled)[0]))
-    assert found[0] == found[1]
+    rows = visits(random.Random(number), 60)
+    have = Counter(owners(rows).values())
+    alone = [row for row in rows if have[owners(rows)[row[0]]] == 1]
+    every = published(con, rows, individual=ALIGNED | {"rows_at_most": 2})[0]
+    if len({person for *_, person, place in every if place == 2}) < 2:
+        return
+    fill(con, alone)
+    nobody = {"identifiers": ["person", "day"], "individual": None}
+    ldiv_db.run(con, POLICY | nobody)
+    by_rows = con.execute("SELECT row_no, age_min, age_max, zone FROM release").fetchall()
+    numbers = {row[0] for row in alone}
+    assert sorted(by_rows) == sorted(row[:4] for row in every if row[0] in numbers)
 
 
 CUTS = {"algorithm": "cuts", "quasi_identifiers": ["zone"], "identifiers": ["age"], "output": {}}

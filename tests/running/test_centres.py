@@ -8,7 +8,7 @@ from math import floor, prod
 
 import duckdb
 import pytest
-from times import seeds
+from strategies import search, seeds
 
 import ldiv_db
 from ldiv_db import AuditError, PolicyError
@@ -55,7 +55,7 @@ def test_columns_are_called_as_the_audits_own_are():
     assert con.execute("SELECT count(DISTINCT (n_mean, centre_median)) > 1 FROM published").fetchone() == (True,)
 
 
-@pytest.mark.parametrize("seed", seeds(8))
+@search(2, seed=seeds)
 def test_they_are_those_of_the_rows(seed):
     rng = random.Random(seed)
     ages = [None, *range(-9, 40)] if seed % 2 else range(-9, 40)
@@ -126,7 +126,7 @@ def label(ages):
     return str(ages[0]) if min(ages) == max(ages) else f"[{min(ages)} .. {max(ages)}]"
 
 
-@pytest.mark.parametrize("seed", seeds(12))
+@search(2, seed=seeds)
 @pytest.mark.parametrize("centre", CENTRES)
 def test_nobody_becomes_more_certain_than_a_class_allows(seed, centre):
     """All worlds of a tiny table: everybody's ages are known, and who is in which class is not."""

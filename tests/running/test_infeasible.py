@@ -238,11 +238,6 @@ def test_target_exists_is_refused_for_a_file_as_well(con, table, tmp_path, snaps
     assert snapshot(con) == before
 
 
-def test_a_file_can_be_the_source(con, tmp_path):
-    (tmp_path / "t.csv").write_text("name,age,secret\n" + "\n".join(",".join(map(str, row)) for row in ROWS))
-    assert ldiv_db.run(con, policy(source="t.csv"), folder=tmp_path).loss.classes == 3
-
-
 def test_too_frequent_a_value_can_be_suppressed(con, table):
     table("t", COLUMNS, [*ROWS, *[("z", 1, "a")] * 20])
     result = ldiv_db.run(con, policy(require=[{"distinct": 2}], algorithm={"name": "bsgi", "residue": "suppress"}))
@@ -274,28 +269,6 @@ def test_a_failed_audit_keeps_the_table_that_was_to_be_replaced(con, table, snap
     assert snapshot(con) == before
 
 
-def test_a_run_leaves_the_release_its_ledger_row_and_nothing_else(con, table):
-    table("t", COLUMNS, ROWS)
-    ldiv_db.run(con, policy())
-    tables = con.execute("SELECT schema_name || '.' || table_name FROM duckdb_tables() ORDER BY ALL").fetchall()
-    assert [name for (name,) in tables] == [
-        "ldiv.migration", "ldiv.release", "ldiv.release_group", "ldiv.release_member", "ldiv.release_secret",
-        "ldiv.run", "ldiv.run_column", "ldiv.run_recoding", "ldiv.run_report_secret", "ldiv.run_requirement",
-        "ldiv.run_rule", "ldiv.run_secret", "ldiv.series",
-        "ldiv.series_secret", "ldiv.source_lock", "ldiv.taxonomy", "ldiv.taxonomy_node", "main.released",
-        "main.t",
-    ]  # fmt: skip
-    assert con.execute("SELECT source, target, rows_in, classes FROM ldiv.run").fetchall() == [("t", "released", 9, 3)]
-    assert con.execute("SELECT requirement, holds FROM ldiv.run_requirement").fetchall() == [("distinct", True)]
-
-
-def test_the_ledger_holds_no_sensitive_value(con, table):
-    table("t", COLUMNS, ROWS)
-    ldiv_db.run(con, policy(require=[{"threshold": {"default": 0.5, "c": 0.4}}]))
-    (parameters,) = con.execute("SELECT parameters FROM ldiv.run_requirement").fetchone()
-    assert '"c"' not in parameters and "0.5" in parameters
-
-
 def test_a_run_joins_the_callers_transaction(con, table, snapshot):
     table("t", COLUMNS, ROWS)
     before = snapshot(con)
@@ -304,34 +277,6 @@ def test_a_run_joins_the_callers_transaction(con, table, snapshot):
     assert con.execute("SELECT count(*) FROM released").fetchone() == (9,)
     con.execute("ROLLBACK")
     assert snapshot(con) == before
-
-
-HOSTILE = 'a"; DROP TABLE t; --'
-
-
-def test_names_and_values_that_look_like_sql(con, table, tmp_path):
-    column = 'it\'s "q"; DROP TABLE x --'
-    rows = [(f"'; DROP TABLE x; --{i % 3}", i, f"{{{{ 7 * 7 }}}} $p1 '{i % 3}") for i in range(9)]
-    table('"we""ird; x"', {column: "VARCHAR", "select": "INTEGER", HOSTILE: "VARCHAR"}, rows)
-    table("x", {"y": "INTEGER"}, [(1,)])
-    (tmp_path / "tree.yml").write_text("'*':\n" + "".join(f'  "\'; DROP TABLE x; --{i}": {{}}\n' for i in range(3)))
-    ldiv_db.run(
-        con,
-        {
-            "source": '"we""ird; x"',
-            "target": '"out ""put"."re;leased"',
-            "quasi_identifiers": {
-                column: {"taxonomy": {"file": "tree.yml"}}, "select": {"numeric": True},
-            },
-            "sensitive": [HOSTILE],
-            "require": [{"unique_distinct": 3}, {"threshold": {"default": 0.5, rows[0][2]: 0.34}}],
-        },
-        folder=tmp_path,
-    )  # fmt: skip
-    cursor = con.execute('SELECT * FROM "out ""put"."re;leased"')
-    assert [c[0] for c in cursor.description] == ["class_id", column, "select", HOSTILE]
-    assert sorted(row[3] for row in cursor.fetchall()) == sorted(row[2] for row in rows)
-    assert con.execute("SELECT y FROM x").fetchall() == [(1,)]
 
 
 def test_labels_of_whole_ranges_have_no_decimal_point(con, table):

@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import oracle
 import pytest
-from times import seeds
+from strategies import search, seeds, some
 
 import ldiv_db
 from ldiv_db import InfeasibleError, PolicyError
@@ -68,31 +68,27 @@ def test_two_rows_of_one_of_two_people_are_too_many(con: Any) -> None:
     assert weaker.audits[0].holds and "1.5 (rows / top value's rows, by rows)" in str(weaker)
 
 
-@pytest.mark.parametrize("algorithm", ["topdown", "mondrian", "peel", "stratified", "auto", "cuts", "tds"])
-def test_every_class_is_good_by_its_rows(con: Any, algorithm: str) -> None:
+@pytest.mark.parametrize("algorithm", some(["topdown", "cuts", "mondrian", "peel", "stratified", "auto", "tds"], 2))
+@search(2, seed=seeds)
+def test_every_class_is_good_by_its_rows(con: Any, algorithm: str, seed: int) -> None:
     requirements = [
         {"frequency": 2},
         {"entropy": 1.8},
         {"recursive": {"c": 2, "l": 2}},
         {"alpha_k": {"alpha": 0.5, "k": 3}},
     ]
-    draw, tried = random.Random(algorithm), 0
-    for _ in seeds(9):
-        place(con, repeated(draw, draw.randint(8, 30)))
-        require = draw.choice(requirements)
-        keys = {"age": {"taxonomy": {"ranges": [5, 20]}}}
-        try:
-            found = ldiv_db.run(
-                con, {**POLICY, "require": [require], "algorithm": algorithm, "quasi_identifiers": keys}
-            )
-        except InfeasibleError:
-            continue
-        tried += 1
-        rows = con.execute("SELECT class_id, age, value, NULL FROM release").fetchall()
-        assert not oracle.people_violations(rows, *next(iter(require.items())))
-        (verdict,) = found.audits[0].verdicts
-        assert verdict.second == verdict.violating_by_rows == 0  # the second reading counts rows
-    assert tried
+    draw = random.Random(seed)
+    place(con, repeated(draw, draw.randint(8, 30)))
+    require = draw.choice(requirements)
+    keys = {"age": {"taxonomy": {"ranges": [5, 20]}}}
+    try:
+        found = ldiv_db.run(con, {**POLICY, "require": [require], "algorithm": algorithm, "quasi_identifiers": keys})
+    except InfeasibleError:
+        return
+    rows = con.execute("SELECT class_id, age, value, NULL FROM release").fetchall()
+    assert not oracle.people_violations(rows, *next(iter(require.items())))
+    (verdict,) = found.audits[0].verdicts
+    assert verdict.second == verdict.violating_by_rows == 0  # the second reading counts rows
 
 
 def test_the_audit_reads_people_and_rows(con: Any, engine: Engine) -> None:
@@ -103,7 +99,7 @@ def test_the_audit_reads_people_and_rows(con: Any, engine: Engine) -> None:
         argument = {"frequency:2": 2, "frequency:1.5": 1.5, "entropy:1.8": 1.8, "k:3": 3, "distinct:2": 2}.get(
             text, {"alpha": 0.5, "k": 2}
         )
-        for _ in seeds(9):
+        for _ in range(3):
             place(con, [(draw.randrange(4), *row[1:]) for row in repeated(draw, 12)])
             subject = Subject(Relation(("visits",)), ["age"], person="person", by_rows=True)
             (verdict,) = audit_table(engine, subject, "value", [requirement], twice=True).verdicts
@@ -138,7 +134,7 @@ def test_check_finds_by_rows_what_no_column_of_people_is_needed_for(con: Any) ->
         ldiv_db.check_sql("release", policy=POLICY)
 
 
-@pytest.mark.parametrize("seed", seeds(12))
+@search(4, seed=seeds)
 def test_all_worlds_of_a_release_keep_the_bounds(con: Any, seed: int) -> None:
     """A world gives the rows of each class its values in some order; all are as likely to who takes rows as alike.
 
@@ -161,7 +157,7 @@ def test_all_worlds_of_a_release_keep_the_bounds(con: Any, seed: int) -> None:
                 assert Fraction(sum(value in way for way in ways), len(ways)) <= min(Fraction(1), Fraction(m, l))
 
 
-@pytest.mark.parametrize("seed", seeds(6))
+@search(2, seed=seeds)
 def test_who_knows_the_policy_and_not_whose_other_rows_are_is_as_unsure(seed: int) -> None:
     """Worlds are values and owners of a class's rows, of which those that violate the policy are left out."""
     draw, l = random.Random(seed), 2

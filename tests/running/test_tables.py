@@ -73,29 +73,6 @@ def test_people_without_an_order_have_one_row_each() -> None:
         ldiv_db.run(con, policy)
 
 
-@pytest.mark.parametrize("algorithm", ["topdown", "mondrian", "auto"])
-def test_rows_that_stand_together_have_one_label_and_no_order(algorithm: str) -> None:
-    names = ("stays", "scans", "visits")
-    con, people = clinic(names=names)
-    result = ldiv_db.run(con, policy_of(names, algorithm=algorithm))
-    ages = {no: age for tree in people.values() for _, (no, age, *_) in rows_of(tree)}
-    wide = 0
-    for tree in published(con, names).values():
-        for together in (tree.get("visits", ()), *(below.get("scans", ()) for *_, below in tree.get("stays", ()))):
-            assert len({label for _, label, *_ in together}) <= 1
-            assert all(label[0] <= ages[no] <= label[1] for no, label, *_ in together)
-            wide += len({ages[no] for no, *_ in together}) > 1
-    assert wide and all(audit.holds for audit in ldiv_db.check(con, policy=policy_of(names)))
-    assert "position" not in {name for name, *_ in con.execute("DESCRIBE published.visits").fetchall()}
-    assert result.loss.rows_published == sum(map(len, map(list, map(rows_of, published(con, names).values()))))
-
-
-@pytest.mark.parametrize("name", ["cuts", "tds", "incognito"])
-def test_global_recodings_are_refused(name: str) -> None:
-    con, _ = clinic()
-    assert "algorithm.name" in refused(con, algorithm=name)
-
-
 def test_joins_have_as_many_rows_as_in_the_source() -> None:
     con, _ = clinic()
     result = ldiv_db.run(con, policy_of(NAMES))
@@ -154,19 +131,6 @@ def test_people_of_a_class_have_equally_many_rows_everywhere() -> None:
         assert all(2 * n <= values["people", ""] for (_, value), n in values.items() if value)
 
 
-def test_threads_and_the_order_of_rows_change_nothing() -> None:
-    found = []
-    for threads, shuffled in ((1, False), (2, True)):
-        con = duckdb.connect(config={"threads": threads})
-        fill(con, NAMES, drawn(random.Random(9), NAMES, 60, values="abcdefghij"))
-        if shuffled:
-            for name in NAMES:
-                con.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM {name} ORDER BY md5(CAST(no AS VARCHAR))")
-        ldiv_db.run(con, policy_of(NAMES))
-        found.append([con.execute(f"SELECT * FROM published.{name}").fetchall() for name in NAMES])
-    assert found[0] == found[1]
-
-
 def test_a_public_table_is_published_as_it_is() -> None:
     con, _ = clinic()
     con.execute(
@@ -179,20 +143,6 @@ def test_a_public_table_is_published_as_it_is() -> None:
     policy["tables"]["wards"]["identifiers"] = ["note"]
     ldiv_db.run(con, policy)
     assert con.execute("SELECT * FROM published.wards ORDER BY ward").fetchall() == [(1, 20), (2, 7)]
-
-
-def test_one_transaction_has_all_tables_or_none(snapshot: Any) -> None:
-    con, _ = clinic()
-    con.execute("CREATE TABLE published.labs (x INT)")
-    policy, before = policy_of(NAMES), snapshot(con)
-    policy["tables"]["labs"]["target"] = "published.labs"
-    with pytest.raises(PolicyError, match=r"labs\.target: published\.labs exists \(set if_exists: replace, or name"):
-        ldiv_db.run(con, policy)
-    assert snapshot(con) == before
-    con.execute("BEGIN")
-    ldiv_db.run(con, policy_of(NAMES))
-    con.execute("ROLLBACK")
-    assert snapshot(con) == before
 
 
 def test_a_target_elsewhere_is_refused_without_the_ways_of_one_table() -> None:
@@ -288,18 +238,6 @@ def test_a_budget_of_rows_left_out_is_kept() -> None:
 def test_warehouses_are_refused() -> None:
     with pytest.raises(PolicyError, match="tables: a warehouse counts one table"):
         ldiv_db.run(sqlite3.connect(":memory:"), policy_of(NAMES), dialect="postgres")
-
-
-def test_numbers_have_no_gaps_whatever_is_left_out() -> None:
-    con, _ = clinic()
-    result = ldiv_db.run(con, policy_of(NAMES, require=[{"k": 6}], suppression=0.9))
-    assert any(one.loss.rows_suppressed for one in result.tables)
-    for shown in ("who FROM published.patients UNION SELECT who FROM published.stays", "stay FROM published.stays"):
-        numbers = {number for (number,) in con.execute(f"SELECT {shown}").fetchall()}
-        assert numbers == set(range(1, len(numbers) + 1))
-    assert not con.execute("FROM published.labs ANTI JOIN published.stays USING (stay)").fetchall()
-    positions = con.execute("SELECT who, max(position) - count(*) AS gap FROM published.stays GROUP BY who").fetchall()
-    assert {gap for _, gap in positions} == {0}
 
 
 def small(**changes: Any) -> tuple[Any, Any]:

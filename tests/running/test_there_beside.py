@@ -11,8 +11,8 @@ from own_names import held, resolve
 from recoded import random_case
 from servers import DuckDB
 from sqlglot import exp
+from strategies import search, seeds
 from there_beds import place, policy, released, rows_of
-from times import seeds
 
 import ldiv_db
 from ldiv_db.database.dialects import written_name, written_table
@@ -117,7 +117,7 @@ def test_values_are_not_rounded_to_the_scale_of_the_old_table(there: Any, con: A
     assert {float(cost) for (cost,) in there.query("SELECT cost FROM released")} == set(values)
 
 
-@pytest.mark.parametrize("seed", seeds(108))
+@search(2, seed=seeds)
 def test_each_name_of_what_exchanges_rows_is_one(seed: int) -> None:
     """By each engine's own rules of names; the columns that are written are those of the table, in its order."""
     case = random_case(seed)

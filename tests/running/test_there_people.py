@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections import Counter, defaultdict
+from collections import defaultdict
 
 import pytest
 import tables
 from there_beds import answers, embedded, failing, lite, place, place_here, policy, released, rows_of, tables_of
-from times import seeds
 
 import ldiv_db
 from ldiv_db.database.warehouses import Warehouse
 
-LOCAL = ("auto", "topdown", "mondrian", "peel", "stratified")
 SHOWN, TEXT = "age, town, dose, secret", "VARCHAR"
 
 
@@ -26,49 +24,6 @@ def rows_of_people(draw, people):
 
 def of_people(**more):
     return policy(**{"identifiers": [], "individual": "rid"} | more)
-
-
-def by_person(server, columns=SHOWN):
-    """The rows of each pseudonym, whatever its number is."""
-    found = defaultdict(list)
-    for who, *row in server.query(f"SELECT who, {columns} FROM released"):
-        found[who].append(repr(row))
-    return sorted(map(sorted, found.values()))
-
-
-class Here:
-    """A connection of DuckDB's as a server of the tests."""
-
-    def __init__(self, con):
-        self.query = lambda sql: con.execute(sql).fetchall()
-
-
-@pytest.mark.parametrize("seed", seeds(6))
-def test_people_are_protected_as_in_an_embedded_run(there, con, seed):
-    draw = random.Random(f"people {seed}")
-    place(there, con, rows_of_people(draw, draw.randint(12, 40)))
-    require = draw.choice([{"frequency": 2}, {"distinct": 2}, {"k": 3}, {"entropy": 1.5}])
-    together = draw.random() < 0.5
-    asked = of_people(
-        algorithm=draw.choice(LOCAL),
-        require=[require],
-        individual={"column": "rid", "rows": "together" if together else "apart"},
-        output={"class_id": draw.random() < 0.5} | ({"person": "who"} if together else {}),
-    )
-    try:
-        expected, theirs = embedded(con, asked)
-    except ldiv_db.LdivError as error:
-        with pytest.raises(type(error)):
-            ldiv_db.run(there.connection, asked)
-        return
-    found = ldiv_db.run(there.connection, asked)
-    assert released(there) == theirs
-    assert [v.worst for a in found.audits for v in a.verdicts] == [v.worst for a in expected.audits for v in a.verdicts]
-    assert not [name for name in tables_of(there) if name.lower().startswith(("ldiv_new", "ldiv_plan"))]
-    if together:
-        assert by_person(there) == by_person(Here(con))
-        (audit,) = ldiv_db.check(there.connection, "released", policy=asked)
-        assert audit.holds and audit.verdicts[0].worst == expected.audits[0].verdicts[0].worst
 
 
 @pytest.mark.parametrize("algorithm", ["tds", "cuts", "incognito", "bsgi", "hilbert"])
@@ -126,16 +81,6 @@ def test_an_audit_finds_values_that_stand_at_somebody_else(con, tmp_path, monkey
     assert [name for (name,) in there.execute("SELECT name FROM sqlite_master")] == ["people"]
 
 
-@pytest.mark.parametrize("step", ["lend", "put"])
-def test_a_run_that_fails_leaves_nothing_of_people(there, con, monkeypatch, step):
-    place(there, con, rows_of_people(random.Random(5), 30))
-    ldiv_db.run(there.connection, of_people())
-    names = tables_of(there)
-    with failing(monkeypatch, step), pytest.raises(ldiv_db.DatabaseError, match="pulled out"):
-        ldiv_db.run(there.connection, of_people(require=[{"k": 4}]))
-    assert tables_of(there) == names
-
-
 def test_kept_values_that_change_are_a_changed_source(there, con):
     rows = rows_of(random.Random(6), 40)
     place(there, con, rows)
@@ -174,37 +119,6 @@ def takes_nights(there):
             ldiv_db.run(there.connection, nightly())
         return False
     return True
-
-
-@pytest.mark.parametrize("seed", seeds(3))
-def test_every_night_is_that_of_a_series_here(there, con, seed):
-    draw = random.Random(f"nights {seed}")
-    asked = nightly(algorithm=draw.choice([*LOCAL, "bsgi"]), require=[draw.choice([{"frequency": 2}, {"k": 3}])])
-    for number, rows in enumerate(nights_of(draw, 3), 1):
-        place(there, con, rows)
-        if not takes_nights(there):
-            return
-        expected, theirs = embedded(con, asked, f"class_id, {SHOWN}")
-        planned = ldiv_db.plan(there.connection, asked) if number == 3 else None
-        found = ldiv_db.run(there.connection, asked)
-        assert released(there, f"class_id, {SHOWN}") == theirs
-        figures = {name: value for name, value in expected.figures.items() if isinstance(value, int)}
-        assert {name: found.figures[name] for name in figures} == figures and found.figures["release"] == number
-        assert found.inference.holds
-        assert planned is None or planned.figures["rows_published"] == found.figures["rows_published"]
-
-
-def test_a_night_goes_where_the_rows_are_and_says_whose_they_are_nowhere(there, con):
-    place(there, con, rows_of(random.Random(8), 40))
-    if not takes_nights(there):
-        return
-    ldiv_db.run(there.connection, nightly(keep=["dose"], quasi_identifiers=["age", "town"]))
-    names = tables_of(there)
-    assert [name.lower() for name in names if not name.lower().startswith("ldiv_")] == ["people", "released"]
-    columns = [entry[0] for entry in there.connection.execute("SELECT * FROM released").description]
-    assert columns == ["class_id", "age", "town", "secret", "dose"]
-    kept = Counter(there.query("SELECT dose, secret FROM released"))
-    assert kept == Counter(there.query("SELECT dose, secret FROM people"))
 
 
 @pytest.mark.parametrize("step", ["send", "put"])

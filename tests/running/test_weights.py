@@ -5,8 +5,8 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from strategies import search, seeds
 from tables import fill
-from times import seeds
 
 import ldiv_db
 from ldiv_db.algorithms import ALGORITHMS, algorithm_of
@@ -85,7 +85,7 @@ def told(result):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", seeds(2))
+@search(2, seed=seeds)
 @pytest.mark.parametrize("way", range(len(WAYS)))
 def test_counts_give_what_the_rows_give(con, seed, way, monkeypatch):
     """So do counts that a run makes itself, of a source with many equal rows."""
@@ -156,52 +156,6 @@ def test_a_hundred_billion_rows_are_planned_from_their_counts(con):
               "quasi_identifiers": {"age": {"taxonomy": {"ranges": [5, 10]}}}}  # fmt: skip
     for name in ("cuts", "annealing", "incognito", "tds", "tp", "tp_plus"):
         assert ldiv_db.plan(con, policy | {"algorithm": name}).encoded.row_count == MOST_COUNTED
-
-
-#: What else a policy may say of columns of other kinds: numbers without a tree, NULL, spellings, signs and sets.
-KINDS = [
-    {"quasi_identifiers": ["age", "zip"], "sensitive": ["wage"], "algorithm": "tp_plus"},
-    {"quasi_identifiers": ["age", "zip"], "sensitive": ["wage"], "algorithm": "tp", "output": {"bounds": True}},
-    {"sensitive": {"what": {"same": ["trim", "casefold"]}}, "algorithm": "tp_plus"},
-    {"sensitive": ["what"], "algorithm": {"name": "tp_plus", "form": "ranges"}, "recode": "set"},
-    {"sensitive": ["what"], "algorithm": "tp_plus", "nulls_sensitive": "suppress"},
-    {"sensitive": ["what"], "algorithm": "tds", "suppressed": "ignore", "require": [{"distinct": 2}]},
-    {"sensitive": ["what"], "algorithm": "tp", "suppressed": "ignore", "require": [{"k": 2}]},
-    {"sensitive": {"what": {"harmless": ["flu"]}}, "algorithm": "tds", "require": [{"frequency": "1.5"}]},
-    {"sensitive": {"what": {"harmless": ["flu"]}}, "algorithm": "cuts", "require": [{"frequency": 2}]},
-    {"sensitive": {"what": {"categories": [["HIV", "é"], ["Flu", "flu", " flu"]]}}, "algorithm": "tds"},
-    {"sensitive": ["what"], "algorithm": "incognito", "require": [{"t_closeness": "0.6"}]},
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", range(len(KINDS)))
-def test_columns_of_all_kinds_are_counted(con, number):
-    draw = random.Random(number)
-    data = [
-        (
-            draw.choice([None, 1.5, -0.0, 0.0, 7.25]),
-            draw.choice([None, "11", "12", "21"]),
-            draw.choices([None, "flu", "Flu", " flu", "HIV", "é"], [1, 4, 2, 2, 4, 3])[0],
-            draw.choice([-0.0, 0.0, 1.0, 2.5, 3.5]),
-        )
-        for _ in range(50)
-    ]
-    columns = {"age": "DOUBLE", "zip": "VARCHAR", "what": "VARCHAR", "wage": "DOUBLE"}
-    fill(con, "people", columns, data)
-    counted = Counter(map(repr, data))  # text tells signs apart
-    listed = [(row, counted.pop(repr(row))) for row in data if repr(row) in counted]
-    fill(con, "counts", columns | {"how many": "BIGINT"}, [(*row, count) for row, count in listed])
-    trees = {"age": {"taxonomy": {"ranges": [2, 4]}}, "zip": {"taxonomy": {"prefix": [2, 1]}}}
-    policy = {"target": {"table": "released", "if_exists": "replace"}, "quasi_identifiers": trees, "seed": number,
-              "require": [{"frequency": "1.5"}], "nulls_sensitive": "value"} | KINDS[number]  # fmt: skip
-    policy["keep"] = [name for name in ("wage", "what") if name not in policy["sensitive"]]
-    found = []
-    for source in ("people", "counts"):
-        result = ldiv_db.run(con, of(policy, source))
-        rows = con.execute("SELECT CAST(COLUMNS(*) AS VARCHAR) FROM released").fetchall()
-        found.append((rows, told(result), result.audits))
-    assert found[0] == found[1]
 
 
 # -- what is chosen where nothing is said ----------------------------------------------------------------
@@ -334,7 +288,7 @@ def counted_elsewhere(con, policy):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", seeds(1))
+@search(2, seed=seeds)
 @pytest.mark.parametrize("way", range(11))
 def test_a_recoding_from_counts_is_run_on_the_rows(con, seed, way):
     algorithm, required = WAYS[way]
@@ -373,15 +327,6 @@ def test_columns_that_stay_with_the_rows_are_in_the_recoding_and_not_in_the_coun
     assert Counter(con.execute(select).fetchall()) == expected
 
 
-def test_a_file_of_counts_is_a_source(con, tmp_path):
-    policy = make(con, 5) | {"algorithm": "cuts", "require": [SHARES], "source": "people", "nulls": "value"}
-    ldiv_db.run(con, policy)
-    expected = con.execute("FROM released").fetchall()
-    con.execute(f"COPY counts TO '{tmp_path / 'counts.parquet'}'")
-    ldiv_db.run(con, policy | {"source": "counts.parquet", "weight": "How Many"}, folder=tmp_path)
-    assert con.execute("FROM released").fetchall() == expected
-
-
 @pytest.mark.slow
 def test_a_release_from_counts_is_measured_attacked_and_replayed_by_its_rows(con):
     policy = make(con, 6, rows=12) | {"algorithm": "tp_plus", "require": [SHARES], "nulls": "value"}
@@ -402,7 +347,7 @@ def test_a_release_from_counts_is_measured_attacked_and_replayed_by_its_rows(con
 # -- the SELECT of the counts ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", seeds(3))
+@search(2, seed=seeds)
 def test_the_select_counts_rows(con, seed):
     policy = make(con, seed) | {"require": [SHARES], "source": "people"}
     counted = con.execute(ldiv_db.counts_sql(policy)).fetchall()
