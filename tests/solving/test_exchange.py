@@ -6,14 +6,12 @@ from collections import Counter
 
 import duckdb
 import pytest
+from refusals import refuses
+from strategies import search, seeds, some
 from tables import fill
-from times import seeds
 
 import ldiv_db
 from ldiv_db.algorithms.bsgi import bisection as boundaries
-
-ADULT_TREES = ("education", "marital_status", "native_country", "race", "sex", "workclass")
-LM_AT_MOST = {2: 0.025, 4: 0.130, 6: 0.300, 7: 0.385}
 
 
 def random_rows(seed, n):
@@ -57,9 +55,8 @@ def release_of(rows, wanted, threads=2):
         return result, released
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("l", [2, 3, 4])
-@pytest.mark.parametrize(("seed", "n"), [(1, 60), (2, 251)])
+@pytest.mark.parametrize("l", some([3, 2, 4]))
+@pytest.mark.parametrize(("seed", "n"), some([pytest.param(1, 60), pytest.param(2, 251)]))
 def test_classes_stay_distinct_and_rows_are_conserved(tree, l, seed, n):
     rows = random_rows(seed, n)
     plain, before = release_of(rows, policy(l, 0, tree))
@@ -75,7 +72,7 @@ def test_classes_stay_distinct_and_rows_are_conserved(tree, l, seed, n):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", seeds(1))
+@search(1, seed=seeds)
 def test_loss_falls_from_round_to_round(tree, seed):
     rows = random_rows(seed, 300)
     results = [release_of(rows, policy(3, rounds, tree, require=[{"distinct": 3}]))[0] for rounds in range(6)]
@@ -88,7 +85,7 @@ def test_loss_falls_from_round_to_round(tree, seed):
 
 
 def test_the_plan_says_what_was_exchanged(tree):
-    rows = random_rows(5, 300)
+    rows = random_rows(5, 80)
     none, _ = release_of(rows, policy(2, 0, tree))
     some, _ = release_of(rows, policy(3, 3, tree))
     assert none.search["exchange_rounds"] == 0 and none.search["exchanges"] == []
@@ -96,16 +93,7 @@ def test_the_plan_says_what_was_exchanged(tree):
     assert sum(some.search["exchanges"]) > 0
 
 
-def test_same_table_for_any_order_and_number_of_threads(tree):
-    rows = random_rows(6, 500)
-    _, first = release_of(rows, policy(3, 6, tree, seed=3))
-    for threads in (1, 2):
-        shuffled = random.Random(threads).sample(rows, len(rows))
-        _, released = release_of(shuffled, policy(3, 6, tree, seed=3), threads)
-        assert released == first
-
-
-@pytest.mark.parametrize("n", [2, 3, 4, 5])
+@pytest.mark.parametrize("n", some([3, 2, 4, 5]))
 def test_the_smallest_tables(tree, n):
     rows = [(i, i, "a1", f"s{i}") for i in range(n)]
     result, released = release_of(rows, policy(2, 6, tree, algorithm={"name": "bsgi", "select": "refine"}))
@@ -114,40 +102,11 @@ def test_the_smallest_tables(tree, n):
 
 def test_rounds_are_a_number_from_zero(tree):
     for wrong in (-1, "many", 1.5):
-        with pytest.raises(ldiv_db.PolicyError, match=r"algorithm\.exchange"):
+        with refuses("algorithm.exchange"):
             release_of(random_rows(7, 20), policy(2, wrong, tree))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("l", LM_AT_MOST)
-def test_loss_on_adult(fixtures, l):
-    """Mean LM per cell on the 30,162 clean training rows, with the rows, classes and values of before."""
-    trees = {name: {"taxonomy": {"file": f"{name}.csv"}} for name in ADULT_TREES}
-    wanted = {
-        "source": "adult",
-        "target": "released",
-        "quasi_identifiers": {"age": {"numeric": True}} | trees,
-        "sensitive": ["occupation"],
-        "require": [{"unique_distinct": l}],
-        "algorithm": {"name": "bsgi", "select": "refine"},
-    }
-    with duckdb.connect(config={"threads": 2}) as con:
-        con.execute(
-            f"CREATE TABLE adult AS SELECT age, {', '.join(ADULT_TREES)}, occupation"
-            " FROM read_parquet(?, file_row_number = true) WHERE file_row_number < 32561 AND workclass IS NOT NULL"
-            " AND occupation IS NOT NULL AND native_country IS NOT NULL",
-            [str(fixtures / "adult" / "adult.parquet")],
-        )
-        result = ldiv_db.run(con, wanted, folder=fixtures / "adult" / "taxonomies")
-        count = "SELECT occupation, count(*) FROM {} GROUP BY occupation"
-        before, after = (Counter(dict(con.execute(count.format(t)).fetchall())) for t in ("adult", "released"))
-    assert before == after
-    assert result.loss.classes == 30162 // l
-    assert result.loss.lm_mean <= LM_AT_MOST[l]
-
-
-@pytest.mark.parametrize("seed", seeds(2))
-@pytest.mark.parametrize("l", [2, 3])
+@pytest.mark.parametrize(("l", "seed"), some([pytest.param(3, 0), pytest.param(2, 1)]))
 def test_large_nodes_are_cut_by_counts_into_valid_classes(tree, monkeypatch, l, seed):
     """What large tables go through, on small ones: forced rows are counted, and only cells that are cut are ordered."""
     monkeypatch.setattr(boundaries, "FORCED", 1)

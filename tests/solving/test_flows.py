@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import oracle
 import pytest
-from times import seeds
+from strategies import some
 from towns import cost, run_on
 
 from ldiv_db.algorithms.local.stratified import SPLITS
@@ -16,10 +16,10 @@ from ldiv_db.algorithms.neighbours.passes import Changed
 from ldiv_db.solving import improve
 
 TOWNS = ["a1", "a2", "a3", "b1", "b2", "c"]
-REQUIRES = [[{"k": 4}], [{"distinct": 3}], [{"entropy": 2}, {"k": 3}], [{"t_closeness": 0.4}]]
+REQUIRES = [[{"distinct": 3}], [{"k": 4}], [{"entropy": 2}, {"k": 3}], [{"t_closeness": 0.4}]]
 
 
-def random_rows(seed, n=150):
+def random_rows(seed, n=60):
     """Rows (number, town, job, id), with all towns and both ends of the numbers."""
     draw = random.Random(seed)
     ends = [(i % 2 * 19, town, "u", i) for i, town in enumerate(TOWNS)]
@@ -121,11 +121,10 @@ def jobs_of(classes, rows):
     return {number: collections.Counter(rows[i][2] for i in ids) for number, ids in classes.items()}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("require", REQUIRES, ids=str)
-@pytest.mark.parametrize("seed", seeds(2))
-def test_no_step_costs_more_and_classes_stay_good(seed, require, heard, tmp_path):
-    rows = random_rows(seed)
+@pytest.mark.parametrize("require", some(REQUIRES), ids=str)
+@pytest.mark.parametrize("count", some([60, 150]))
+def test_no_step_costs_more_and_classes_stay_good(count, require, heard, tmp_path):
+    rows = random_rows(0, count)
     run_on(rows, tmp_path, require, "auto")
     assert any(name == "flow" for name, *_ in heard)
     for name, before, after, _ in heard:
@@ -155,7 +154,7 @@ def better_classes(classes, require, rows):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("require", REQUIRES, ids=str)
-@pytest.mark.parametrize("seed", seeds(2))
+@pytest.mark.parametrize("seed", [0, 1])
 def test_in_the_end_no_flow_is_left(seed, require, heard, tmp_path, monkeypatch):
     """By brute force over all rows and classes, where a row looks at all others and every flow is compared."""
     monkeypatch.setattr(shared, "STEPS", tuple(range(1, 60)))
@@ -172,18 +171,6 @@ def test_in_the_end_no_flow_is_left(seed, require, heard, tmp_path, monkeypatch)
         if name == "turn":
             moved = sum(len(set(ids) - set(before.get(number, []))) for number, ids in after.items())
             assert moved == found[1]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("require", REQUIRES[1:3], ids=str)
-def test_same_classes_for_any_order_of_rows_and_number_of_threads(require, heard, tmp_path):
-    rows = random_rows(7)
-    _, released = run_on(rows, tmp_path, require, "auto")
-    random.Random(7).shuffle(rows)
-    _, again = run_on(rows, tmp_path, require, "auto", threads=1)
-    assert {"turn", "swap", "flow"} == {name for name, *_ in heard}
-    assert any(found[1] for name, _, _, found in heard if name == "turn")
-    assert [row[1:] for row in released] == [row[1:] for row in again]
 
 
 def test_the_result_says_how_many_flows_each_round_had(heard, tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import tables
+from strategies import some
 
 from ldiv_db.algorithms import algorithm_of
 from ldiv_db.database.connections import open_database
@@ -34,9 +35,8 @@ def case_of(seed, algorithm, require):
     return case
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("algorithm", ["mondrian", "topdown", "peel", "stratified"])
-@pytest.mark.parametrize("require", REQUIRED, ids=lambda found: next(iter(found[0])))
+@pytest.mark.parametrize("algorithm", some(["mondrian", "topdown", "peel", "stratified"]))
+@pytest.mark.parametrize("require", some(REQUIRED), ids=lambda found: next(iter(found[0])))
 def test_all_rows_solved_elsewhere_have_the_classes_that_they_have_here(algorithm, require, con, tmp_path):
     case = case_of(7, algorithm, require)
     case.place(con, tmp_path)
@@ -81,13 +81,12 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize("kind", VALUES)
-def test_tables_are_carried_with_their_types(kind, con, tmp_path):
-    here = Engine(con)
-    name = Relation(("temp", "main", "carried"))
-    con.execute(f"CREATE TEMP TABLE carried AS SELECT unnest([?, NULL])::{kind} AS value", [VALUES[kind]])
+def test_tables_are_carried_with_their_types(con, tmp_path):
+    here, name = Engine(con), Relation(("temp", "main", "carried"))
+    columns = ", ".join(f"unnest([?, NULL])::{kind} AS v{i}" for i, kind in enumerate(VALUES))
+    con.execute(f"CREATE TEMP TABLE carried AS SELECT {columns}", list(VALUES.values()))
     packed = pack(here, [name], tmp_path)
     with open_database(":memory:") as other:
         unpack(Engine(other), packed, tmp_path)
-        asked = "SELECT value, typeof(value) FROM carried"
-        assert other.execute(asked).fetchall() == con.execute(asked).fetchall()
+        for asked in ("FROM carried", "SELECT typeof(COLUMNS(*)) FROM carried"):
+            assert other.execute(asked).fetchall() == con.execute(asked).fetchall()

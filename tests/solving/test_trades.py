@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import oracle
 import pytest
-from times import seeds
+from strategies import some
 from towns import cost, run_on
 
 from ldiv_db.algorithms.local import peel
@@ -15,7 +15,7 @@ from ldiv_db.algorithms.neighbours import trades as moves
 from ldiv_db.algorithms.neighbours.regroup import REGROUP
 
 
-def random_rows(seed, n=90):
+def random_rows(seed, n=50):
     """Rows (number, town, job, id): numbers and towns with NULLs, and a job that some classes have twice."""
     draw = random.Random(seed)
     towns = ["a1", "a2", "a3", "b1", "b2", "c", None]
@@ -46,8 +46,8 @@ def rounds(request, monkeypatch):
     return heard
 
 
-@pytest.mark.parametrize("require", [[{"k": 4}], [{"distinct": 3}], [{"entropy": 2}, {"k": 3}]], ids=str)
-@pytest.mark.parametrize("seed", seeds(3))
+@pytest.mark.parametrize("require", some([[{"entropy": 2}, {"k": 3}], [{"k": 4}], [{"distinct": 3}]]), ids=str)
+@pytest.mark.parametrize("seed", some([0, 1, 2]))
 def test_what_a_round_saves_is_what_classes_cost_less(seed, require, rounds, tmp_path):
     result, released = run_on(random_rows(seed), tmp_path, require, "peel")
     assert result.search["trades"] == [changed.changes for changed in rounds]
@@ -57,7 +57,7 @@ def test_what_a_round_saves_is_what_classes_cost_less(seed, require, rounds, tmp
     classes = {}
     for class_id, _, _, job, _ in released:
         classes.setdefault(class_id, []).append(job)
-    assert sum(map(len, classes.values())) == 90
+    assert sum(map(len, classes.values())) == 50
     assert all(good([(None, None, job) for job in jobs], require) for jobs in classes.values())
 
 
@@ -70,8 +70,8 @@ def changed_classes(here, there):
             yield [*rest, other], [*(one for one in there if one is not other), row]
 
 
-@pytest.mark.parametrize("require", [[{"k": 3}], [{"distinct": 3}]], ids=str)
-@pytest.mark.parametrize("seed", seeds(3))
+@pytest.mark.parametrize("require", some([[{"k": 3}], [{"distinct": 3}]]), ids=str)
+@pytest.mark.parametrize("seed", some([0, 1, 2]))
 def test_in_the_end_no_trade_is_left_that_saves(seed, require, tmp_path, monkeypatch):
     """Every trade of two classes, by brute force, where a row looks at all others and every trade is judged."""
     monkeypatch.setattr(passes, "STEPS", tuple(range(1, 26)))
@@ -91,12 +91,3 @@ def test_in_the_end_no_trade_is_left_that_saves(seed, require, tmp_path, monkeyp
         for one, other in changed_classes(here, there):
             if one and good(one, require) and good(other, require):
                 assert cost(one) + cost(other) > cost(here) + cost(there) - 1e-3
-
-
-@pytest.mark.parametrize("seed", seeds(2))
-def test_same_classes_for_any_order_of_rows_and_number_of_threads(seed, rounds, tmp_path):
-    rows = random_rows(seed, 150)
-    _, released = run_on(rows, tmp_path, [{"distinct": 3}], "peel")
-    random.Random(seed).shuffle(rows)
-    _, again = run_on(rows, tmp_path, [{"distinct": 3}], "peel", threads=1)
-    assert [row[1:] for row in released] == [row[1:] for row in again]

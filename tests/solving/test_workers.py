@@ -83,6 +83,7 @@ def test_ctrl_c_ends_all_workers(database, monkeypatch):
     assert "out" not in tables_of(database)
 
 
+@pytest.mark.slow
 def test_an_error_of_a_worker_is_the_error_of_the_run(database, monkeypatch):
     monkeypatch.setattr(workers, "scatter", lambda engine, rows, column, folder: None)  # no files of rows
     with pytest.raises(DatabaseError, match="No files found"):
