@@ -66,6 +66,21 @@ def test_both_readings_agree_on_random_tables(con, engine, seed):
         assert not any(verdict.once for verdict in audit.verdicts)
 
 
+#: What the class a, a, b, b just meets, and what it just violates.
+AT_THE_BOUND = [
+    ("k:4", 0), ("k:5", 1), ("risk:0.25", 0), ("risk:0.24", 1), ("distinct:2", 0), ("distinct:3", 1), ("entropy:2", 0),
+    ("frequency:2", 0), ("frequency:2.1", 1), ("alpha_k:alpha=0.5,k=4", 0), ("alpha_k:alpha=0.49,k=4", 1),
+    ("p_sensitive:p=2,k=4", 0), ("p_sensitive:p=2,k=5", 1), ("recursive:c=1,l=2", 1), ("recursive:c=1.1,l=2", 0),
+    ("recursive:c=1.1,l=3", 1), ("threshold:0.5", 0), ("threshold:0.49", 1),
+]  # fmt: skip
+
+
+def test_both_readings_agree_at_the_bound(con):
+    con.execute("CREATE TABLE t AS SELECT 1 AS age, s FROM (VALUES ('a'), ('a'), ('b'), ('b')) AS v(s)")
+    found = judged(con, "t", ["age"], ["s"], [require for require, _ in AT_THE_BOUND])
+    assert [(v.violating_classes, v.second) for v in found] == [(wrong, wrong) for _, wrong in AT_THE_BOUND]
+
+
 @pytest.mark.parametrize("require", [{"k": 6, "others_known": True}, {"distinct": 5, "others_known": True}])
 def test_both_know_the_other_attributes(patients, require):
     verdicts = judged(patients, "patients", ["sex"], ["disease", "cost"], require)
