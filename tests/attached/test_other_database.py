@@ -85,6 +85,7 @@ def killed_before(folder: Path, number: int, **changes: Any) -> bool:
     return os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
 
+@pytest.mark.slow
 def test_killed_at_any_step_of_publishing_the_next_run_mends_it(there: Path) -> None:
     publish(there)
     publish(there, source="others")  # so that all later runs know that they publish it again, in as many statements

@@ -11,6 +11,7 @@ import duckdb
 import pytest
 from homes import PATIENTS as ROWS
 from homes import TREE, policy_document
+from strategies import some
 from typer.testing import CliRunner
 
 import ldiv_db
@@ -54,7 +55,9 @@ def expected(folder: Path) -> list[tuple[Any, ...]]:
         return released(con)
 
 
-@pytest.mark.parametrize("source", ["hive", "hive/*/*.parquet", "part-*.parquet", "packed.csv.gz", "lines.jsonl"])
+@pytest.mark.parametrize(
+    "source", some(["hive", "packed.csv.gz", "hive/*/*.parquet", "part-*.parquet", "lines.jsonl"], 2)
+)
 def test_files_are_read_as_they_are(source: str, folder: Path, expected: list[tuple[Any, ...]]) -> None:
     with duckdb.connect() as con:
         assert ldiv_db.run(con, document(source), folder=folder).source == source
@@ -118,7 +121,7 @@ def test_a_relation_of_the_client_is_a_source(folder: Path, expected: list[tuple
         assert released(con) == expected
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("library", some(["polars", "pandas", "pyarrow"]))
 def test_a_frame_is_a_source(library: str, folder: Path, expected: list[tuple[Any, ...]]) -> None:
     module = pytest.importorskip(library)
     values = {name: [row[i] for row in ROWS] for i, name in enumerate(COLUMNS)}

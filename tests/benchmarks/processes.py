@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 _PROC = Path("/proc")
 #: Seconds between two looks, which take some milliseconds each.
 _PAUSE = 0.2
 #: What a process is called by a part of its command line; the first that fits.
 _ROLES = (
-    ("CoarseGrainedExecutorBackend", "executor_jvm"),
     ("org.apache.spark", "driver_jvm"),
     ("pyspark.daemon", "executor_python"),
     ("pyspark.worker", "executor_python"),
@@ -42,7 +40,7 @@ class Held:
 
 @dataclass
 class Memory:
-    """The peaks in MB: of all processes together at one look, and for each role of the largest and of all together.
+    """The most MB of all processes together at one look, or of one if that held more between two looks.
 
     `before` and `worked` are seconds of processor time by process: when the watch began, and when last looked at.
     """
@@ -50,38 +48,16 @@ class Memory:
     together: float = 0.0
     before: dict[int, float] = field(default_factory=dict)
     worked: dict[int, float] = field(default_factory=dict)
-    largest: dict[str, float] = field(default_factory=dict)
-    by_role: dict[str, float] = field(default_factory=dict)
-    processes: dict[str, int] = field(default_factory=dict)
 
     def look(self, found: Sequence[Held]) -> None:
         """Take in what the processes hold at one moment."""
-        totals: dict[str, float] = defaultdict(float)
-        for process in found:
-            totals[process.role] += process.now
-            self.worked[process.process] = process.worked
-            self.largest[process.role] = max(self.largest.get(process.role, 0.0), process.most)
-        self.together = max(self.together, sum(totals.values()))
-        for role, total in totals.items():
-            self.by_role[role] = max(self.by_role.get(role, 0.0), total)
-        for role, count in Counter(process.role for process in found).items():
-            self.processes[role] = max(self.processes.get(role, 0), count)
+        self.together = max(self.together, sum(held.now for held in found), *(held.most for held in found))
+        self.worked |= {held.process: held.worked for held in found}
 
     @property
     def processor_seconds(self) -> float:
         """What all processes worked since the watch began."""
         return sum(seconds - self.before.get(process, 0.0) for process, seconds in self.worked.items())
-
-    def as_dict(self) -> dict[str, Any]:
-        """Peaks by role: `largest` is of one process, `together` of all that were there at once."""
-        return {
-            role: {
-                "largest": self.largest[role],
-                "together": max(self.by_role[role], self.largest[role]),
-                "processes": self.processes[role],
-            }
-            for role in sorted(self.by_role)
-        }
 
 
 @contextmanager
@@ -102,7 +78,6 @@ def watched() -> Iterator[Memory]:
         ended.set()
         thread.join()
         memory.look(held_below(os.getpid()))
-        memory.together = max(memory.together, *memory.largest.values())
 
 
 def held_below(root: int) -> list[Held]:

@@ -59,6 +59,7 @@ def test_the_first_build_and_a_rebuild(built: Project, first_build: Done) -> Non
     assert set(again.statuses.values()) == {"success", "pass"}
 
 
+@pytest.mark.slow
 def test_ranges_with_ends_are_published_as_by_a_run(built: Project) -> None:
     """All numbers below `bottom` and from `top` on are one value each, in the model and for its test."""
     whole = "            age: {numeric: true}\n            sex: {}\n            zip: {taxonomy: {prefix: [5, 3, 1]}}\n"
@@ -74,6 +75,7 @@ def test_ranges_with_ends_are_published_as_by_a_run(built: Project) -> None:
     assert {"<40", "60+"} <= {age for age, *_ in rows}
 
 
+@pytest.mark.slow
 def test_every_target_has_a_release_of_its_own(built: Project) -> None:
     assert built.run("build", "--target", "prod").success
     assert tables(built, "prod") == tables(built, "dev")
@@ -109,6 +111,7 @@ select age, sex, disease from {{{{ ref("admissions") }}}}
 """
 
 
+@pytest.mark.slow
 def test_models_of_one_source_built_by_several_threads_are_one_release(
     project: Project, bytes_of: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,6 +129,7 @@ def test_models_of_one_source_built_by_several_threads_are_one_release(
     assert done.statuses == {names[0]: "error", names[1]: "success", names[2]: "success"}, "nobody waits for it"
 
 
+@pytest.mark.slow
 def test_a_failed_audit_leaves_the_file_as_it_was_byte_for_byte(
     built: Project, bytes_of: Callable[[Project, str], bytes], snapshot: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,6 +193,7 @@ def test_empty_holds_the_policy_against_the_columns(project: Project) -> None:
     assert "sensitive.disease: " in failed.message("patients") and tables(project, "dev") == ["admissions"]
 
 
+@pytest.mark.slow
 def test_what_fails_after_the_release_takes_it_back(built: Project, bytes_of: Any) -> None:
     released = bytes_of(built, "dev.patients")
     built.edit(MODELS, "materialized: anonymized\n      meta:\n        policy:\n          identifiers",
@@ -198,6 +203,7 @@ def test_what_fails_after_the_release_takes_it_back(built: Project, bytes_of: An
     assert bytes_of(built, "dev.patients") == released and built.query(RUNS) == [(1,)]
 
 
+@pytest.mark.slow
 def test_a_source_that_fails_takes_nothing_with_it(built: Project) -> None:
     whole = digest(built)
     built.edit("models/patients.sql", "zip, disease", "zip, CAST(disease AS INTEGER) AS disease")
@@ -206,6 +212,7 @@ def test_a_source_that_fails_takes_nothing_with_it(built: Project) -> None:
     assert digest(built) == whole
 
 
+@pytest.mark.slow
 def test_many_models_at_once(project: Project) -> None:
     """None has a ledger yet, and all of them write it."""
     text = (project.folder / MODELS).read_text().partition("  - name: patients_over_time\n")[2]
@@ -240,6 +247,7 @@ def test_a_series_is_not_begun_anew(built: Project) -> None:
     assert built.query("SELECT count(*) FROM ldiv.release") == [(1,)]
 
 
+@pytest.mark.slow
 def test_a_series_fails_as_a_whole(built: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = digest(built)
     seed = built.folder / "seeds/admissions.csv"
@@ -259,6 +267,7 @@ def _fails_late(publish: Any) -> Any:
     return call
 
 
+@pytest.mark.slow
 def test_a_view_makes_room_only_for_a_release(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     project.edit(MODELS, "      materialized: anonymized\n      meta:\n        policy:\n          identifiers",
                  "      materialized: view\n      meta:\n        policy:\n          identifiers")  # fmt: skip
@@ -334,6 +343,7 @@ def test_a_contract_holds_or_nothing_is_published(project: Project) -> None:
     assert "contract" in failed.message("patients") and tables(project, "dev") == ["admissions"]
 
 
+@pytest.mark.slow
 def test_a_build_says_where_people_have_several_rows(project: Project) -> None:
     """Where the policy names no individual: everybody has four of the rows."""
     sql = "select id, 'n' || id % 15 as patient, age, sex, zip, disease from {{ ref('admissions') }}"

@@ -6,11 +6,11 @@ import random
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
+from hypothesis import strategies as st
 from own_names import held, resolve
 from random_cases import TYPES, random_case
 from sqlglot import exp
-from times import seeds
+from strategies import draws, search
 
 from ldiv_db.database import dbt_macros
 from ldiv_db.database.dialects import written_table
@@ -45,9 +45,9 @@ def rendered(case: dict[str, Any], dialect: str) -> str:
     return str(package.test_requirements("meets_policy", table, *asked, None))
 
 
-@pytest.mark.parametrize("seed", seeds(108))
-def test_each_name_of_a_generic_test_is_one(seed: int) -> None:
-    case = random_case(random.Random(f"names {seed}"), seed)
+@search(6, draw=draws, number=st.integers(0, 107))
+def test_each_name_of_a_generic_test_is_one(draw: random.Random, number: int) -> None:
+    case = random_case(draw, number)
     tables = {case["table"]: dict(zip(case["columns"], TYPES, strict=True))}
     for dialect in DIALECTS:
         found = resolve(rendered(case, dialect), dialect, tables)

@@ -11,7 +11,6 @@ from typing import Any
 import duckdb
 import pytest
 import random_cases
-import times
 from dbt_projects import Project
 
 pytest.importorskip("dbt.adapters.duckdb", reason="dbt-duckdb is not installed: pip install '.[dbt]'")
@@ -38,7 +37,7 @@ def judging(folder: Path, profile: dict[str, Any]) -> Project:
 def random_and_checked(seed: int) -> tuple[list[dict[str, Any]], list[list[list[Any]]]]:
     """Cases, and what `ldiv check` finds of them; most, but not all, have violating classes."""
     draw = random.Random(seed)
-    cases = [random_cases.random_case(draw, number) for number in times.seeds(40)]
+    cases = [random_cases.random_case(draw, number) for number in range(13)]
     with duckdb.connect(":memory:") as con:
         expected = [random_cases.checked(con, case) for case in cases]
     assert 0 < sum(not rows for rows in expected) < len(cases)

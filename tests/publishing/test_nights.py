@@ -11,6 +11,8 @@ from typing import Any
 import duckdb
 import oracle
 import pytest
+from refusals import refuses
+from strategies import some
 from tables import fill
 
 import ldiv_db
@@ -20,9 +22,9 @@ COLUMNS = {"id": "INTEGER", "age": "INTEGER", "zip": "VARCHAR", "s": "VARCHAR"}
 AGES = {"taxonomy": {"ranges": [5, 20]}}
 #: What each algorithm is asked, by which the oracle judges.
 ASKED = {
-    "auto": ("frequency", 3),
-    "topdown": ("k", 4),
     "mondrian": ("entropy", 2),
+    "topdown": ("k", 4),
+    "auto": ("frequency", 3),
     "peel": ("distinct", 3),
     "stratified": ("frequency", 2),
     "tp": ("frequency", 2),
@@ -57,7 +59,7 @@ def classes_of_keys(con: Any) -> dict[str, int]:
     return dict(rows)
 
 
-@pytest.mark.parametrize("algorithm", ASKED)
+@pytest.mark.parametrize("algorithm", some(ASKED))
 def test_classes_stay_whatever_formed_them_and_all_are_good(con: Any, algorithm: str) -> None:
     draw, policy = random.Random(algorithm), policy_of(algorithm)
     rows, before, seen = people(draw, 0, 60), [], {}
@@ -83,14 +85,14 @@ def test_classes_stay_whatever_formed_them_and_all_are_good(con: Any, algorithm:
     assert figures["release"] == 4 and figures["groups_new"]
 
 
-@pytest.mark.parametrize("algorithm", ["topdown", "bsgi", "decomposition_plus"])
+@pytest.mark.parametrize("algorithm", some(["bsgi", "topdown", "decomposition_plus"]))
 def test_a_run_with_a_key_is_the_next_release_and_its_plan_says_what_that_has(con: Any, algorithm: str) -> None:
     draw, policy = random.Random(2), policy_of("bsgi" if algorithm == "decomposition_plus" else algorithm, seed=1)
     if algorithm == "decomposition_plus":
         policy |= {"algorithm": algorithm, "quasi_identifiers": ["age", "zip"], "target": {"prefix": "out"}}
         policy |= {"sensitive": {"s": {"l": 3}}, "require": []}
     rows = people(draw, 0, 40)
-    for night in range(3):
+    for night in range(2):
         fill(con, "people", COLUMNS, rows)
         planned = ldiv_db.plan(con, policy)
         assert "nothing was written" in planned.notes[0] and not planned.audits and str(planned)
@@ -102,7 +104,7 @@ def test_a_run_with_a_key_is_the_next_release_and_its_plan_says_what_that_has(co
         rows = [row for row in rows if draw.random() > 0.1] + people(draw, 1000 * (night + 1), 15)
 
 
-@pytest.mark.parametrize("forgets", [False, True])
+@pytest.mark.parametrize("forgets", some([False, True]))
 def test_no_key_of_the_ledger_may_be_forgotten(con: Any, forgets: bool) -> None:
     """Somebody who left and comes back would be in two classes, and has what both of them have."""
     policy = policy_of("topdown", require=[{"frequency": 2}], quasi_identifiers={"age": {"numeric": True}, "zip": {}})
@@ -123,25 +125,21 @@ def test_no_key_of_the_ledger_may_be_forgotten(con: Any, forgets: bool) -> None:
 
 def test_a_plan_leaves_it_to_a_run_to_settle_what_was_cut_off(con: Any) -> None:
     fill(con, "people", COLUMNS, people(random.Random(1), 0, 40))
-    ldiv_db.run(con, policy_of("topdown"))
+    with refuses("kl"):  # a divergence is of one release
+        ldiv_db.run(con, policy_of("mondrian"), kl=True)
+    ldiv_db.run(con, policy_of("mondrian"))
     con.execute("UPDATE ldiv.release SET status = 'started'")
     with pytest.raises(PolicyError, match="release 1 of out is under way, or was cut off"):
-        ldiv_db.plan(con, policy_of("topdown"))
-
-
-def test_a_divergence_is_of_one_release(con: Any) -> None:
-    fill(con, "people", COLUMNS, people(random.Random(1), 0, 40))
-    with pytest.raises(PolicyError, match="kl: is of a table and its source"):
-        ldiv_db.run(con, policy_of("topdown"), kl=True)
+        ldiv_db.plan(con, policy_of("mondrian"))
 
 
 def test_a_class_has_the_values_of_the_people_who_are_in_it(con: Any) -> None:
     """By everybody's class and the values they had when they were published; the counterfeits are those who left."""
     draw, had = random.Random(3), {}
     rows = people(draw, 0, 40)
-    for night in range(3):
+    for _ in range(2):
         fill(con, "people", COLUMNS, rows)
-        ldiv_db.run(con, policy_of("topdown"))
+        ldiv_db.run(con, policy_of("mondrian"))
         found = con.execute(
             "SELECT p.id, m.group_id FROM ldiv.release_member AS m JOIN ldiv.series_secret AS s USING (series)"
             " JOIN people AS p ON m.key_hash = sha256(concat(s.secret, ':', p.id)) WHERE m.group_id IS NOT NULL"
@@ -153,9 +151,10 @@ def test_a_class_has_the_values_of_the_people_who_are_in_it(con: Any) -> None:
             expected[group].append(value)
         shown = con.execute("SELECT class_id, list(s ORDER BY s) FROM out GROUP BY 1").fetchall()
         assert dict(shown) == {group: sorted(listed) for group, listed in expected.items()}
-        rows = [row for row in rows if draw.random() > 0.1] + people(draw, 1000 * (night + 1), 15)
+        rows = [row for row in rows if draw.random() > 0.1] + people(draw, 1000, 15)
 
 
+@pytest.mark.slow
 def test_runs_with_and_without_a_key_are_held_against_each_other(con: Any) -> None:
     fill(con, "people", COLUMNS, people(random.Random(1), 0, 40))
     alone = {name: said for name, said in policy_of("topdown").items() if name != "key"} | {"identifiers": ["id"]}
@@ -174,19 +173,19 @@ def test_runs_with_and_without_a_key_are_held_against_each_other(con: Any) -> No
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("changes", "code"),
     [
-        ({"algorithm": "tds"}, "recodes all rows by one rule"),
-        ({"require": [{"t_closeness": 0.2}]}, "compares classes with a table that changes"),
-        ({"individual": "zip", "quasi_identifiers": {"age": AGES}}, "algorithm: bsgi keeps a person's apart"),
-        ({"target": {"table": "out", "if_exists": "append"}}, "rows of later releases join the table"),
-        ({"target": {"table": "out", "prefix": "p"}}, "give a table or a prefix"),
-        ({"target": "out.parquet"}, "a DuckDB file holds what the next release goes on with"),
+        ({"algorithm": "tds"}, "algorithm.name"),
+        ({"require": [{"t_closeness": 0.2}]}, "require.0"),
+        ({"individual": "zip", "quasi_identifiers": {"age": AGES}}, "individual"),
+        ({"target": {"table": "out", "if_exists": "append"}}, "target.if_exists"),
+        ({"target": {"table": "out", "prefix": "p"}}, "target.table"),
+        ({"target": "out.parquet"}, "target.file"),
     ],
 )
-def test_what_does_not_go_with_releases_over_time(con: Any, changes: dict[str, Any], message: str) -> None:
+def test_what_does_not_go_with_releases_over_time(con: Any, changes: dict[str, Any], code: str) -> None:
     fill(con, "people", COLUMNS, people(random.Random(1), 0, 40))
-    with pytest.raises(PolicyError, match=message):
+    with refuses(code):
         ldiv_db.run(con, policy_of("topdown") | changes)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from strategies import some
 
 import ldiv_db
 from ldiv_db.database.engine import Engine
@@ -182,14 +183,13 @@ def _statement(con: Any, folder: Path) -> None:
 
 
 WAYS = {
-    "table": _table, "replaced": _replaced, "appended": _appended, "of a view": _of_view, "kept types": _kept,
-    "of a file": _of_file, "series": _series, "pairs": _pairs, "anatomy": _anatomy, "database file": _duckdb,
+    "database file": _duckdb, "table": _table, "replaced": _replaced, "appended": _appended, "of a view": _of_view,
+    "kept types": _kept, "of a file": _of_file, "series": _series, "pairs": _pairs, "anatomy": _anatomy,
     "parquet": _parquet, "csv": _csv, "statement": _statement, "of a frame": _of_frame,
 }  # fmt: skip
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", some(WAYS))
 def test_sources_of_which_the_same_is_published_have_one_schema(tmp_path, way):
     first, second = (released(tmp_path / name, enums, way) for name, enums in (("enums", True), ("texts", False)))
     assert first == second

@@ -9,6 +9,8 @@ from typing import Any
 import duckdb
 import pytest
 import yaml
+from refusals import refuses
+from strategies import some
 
 import ldiv_db
 
@@ -59,7 +61,7 @@ def require_read(bed: Any, target: str) -> None:
         assert f"target: {target} is read by the source" in bed.fails(2, command, bed.database, bed.policy)
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", some(VIEWS, 5))
 def test_a_table_that_the_source_reads_is_not_replaced(bed: Any, view: str) -> None:
     bed.sql(VIEWS[view])
     bed.write_policy(source="v", target={"table": "Main.PATIENTS", "if_exists": "replace"})
@@ -93,21 +95,19 @@ def test_a_database_attached_by_a_second_name_of_its_file_is_known_again(bed: An
         con.execute(f"ATTACH '{bed.folder}/other.duckdb' AS other")
         con.execute("CREATE TEMP VIEW v AS FROM other.main.patients")
         policy |= {"source": "temp.main.v", "target": {"table": "patients", "if_exists": "replace"}}
-        with pytest.raises(ldiv_db.PolicyError, match="patients is read by the source"):
+        with refuses("target"):
             ldiv_db.run(con, policy, folder=bed.folder)
         assert con.execute("SELECT count(*) FROM patients").fetchall() == [(24,)]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("target", ["raw.parquet", "link.parquet", "second.parquet"])
-@pytest.mark.parametrize("view", FILES)
+@pytest.mark.parametrize("target", some(["second.parquet", "raw.parquet", "link.parquet"]))
+@pytest.mark.parametrize("view", some(FILES, 3))
 def test_a_file_that_the_source_reads_is_not_replaced(bed: Any, monkeypatch: Any, view: str, target: str) -> None:
     monkeypatch.chdir(bed.folder)
     make_files(bed, FILES[view])
     bed.write_policy(source="v", target={"file": target, "if_exists": "replace"})
     for command in ("run", "plan"):
-        message = bed.fails(2, command, bed.database, bed.policy)
-        assert f"target.file: {target} is read by the source" in message
+        bed.refuses("target.file", command, bed.database, bed.policy)
 
 
 def test_a_folder_that_the_source_reads_holds_no_target(bed: Any) -> None:
@@ -116,7 +116,7 @@ def test_a_folder_that_the_source_reads_holds_no_target(bed: Any) -> None:
     bed.sql(f"COPY patients TO '{bed.folder}/raw/2.csv'")
     bed.sql(f"CREATE VIEW v AS FROM read_csv('{bed.folder}/raw/**/*.csv')")
     bed.write_policy(source="v", target={"file": "raw/2.csv", "if_exists": "replace"})
-    assert "raw/2.csv is read by the source" in bed.fails(2, "run", bed.database, bed.policy)
+    bed.refuses("target.file", "run", bed.database, bed.policy)
 
 
 def test_files_that_cannot_be_told_are_not_replaced(bed: Any, monkeypatch: Any) -> None:
@@ -124,7 +124,7 @@ def test_files_that_cannot_be_told_are_not_replaced(bed: Any, monkeypatch: Any) 
     monkeypatch.chdir(bed.folder)
     make_files(bed, "CREATE MACRO m(f) AS TABLE FROM read_parquet(f || '.parquet'); CREATE VIEW v AS FROM m('raw')")
     bed.write_policy(source="v", target={"file": "raw.parquet", "if_exists": "replace"})
-    assert "cannot be determined" in bed.fails(2, "run", bed.database, bed.policy)
+    bed.refuses("target.file", "run", bed.database, bed.policy)
     bed.write_policy(source="v", target={"file": "new.parquet", "if_exists": "replace"})
     assert bed.run().code == 0
 
@@ -152,7 +152,7 @@ def test_a_file_that_the_policy_reads_is_no_target(bed: Any, name: str, what: st
         assert f"target.file: {name} is {what}" in bed.fails(2, command, bed.database, policy)
 
 
-@pytest.mark.parametrize("name", ["hospital.duckdb", "link.duckdb", "second.duckdb", "ours.duckdb"])
+@pytest.mark.parametrize("name", some(["second.duckdb", "ours.duckdb", "hospital.duckdb", "link.duckdb"], 2))
 def test_a_database_that_is_open_is_no_target(bed: Any, name: str) -> None:
     """The source's file and the catalog's, by any of their names."""
     assert bed.call("migrate", bed.database, "--catalog", bed.folder / "ours.duckdb").code == 0
@@ -160,7 +160,7 @@ def test_a_database_that_is_open_is_no_target(bed: Any, name: str) -> None:
     os.link(bed.database, bed.folder / "second.duckdb")
     bed.write_policy(target={"file": name, "table": "x", "if_exists": "replace"})
     options = ["--catalog", bed.folder / "ours.duckdb"]
-    assert f"{name} is the source, or is open here" in bed.fails(2, "run", bed.database, bed.policy, *options)
+    bed.refuses("target.file", "run", bed.database, bed.policy, *options)
 
 
 def test_a_series_does_not_read_its_own_releases(bed: Any) -> None:
@@ -172,8 +172,7 @@ def test_a_series_does_not_read_its_own_releases(bed: Any) -> None:
     assert bed.call("run", bed.database, bed.policy).code == 0
     bed.sql("CREATE VIEW v AS FROM patients WHERE ward IN (SELECT ward FROM published.p_1)")
     bed.write_policy(**series, source="v")
-    message = bed.fails(2, "run", bed.database, bed.policy)
-    assert "target: published.p_1 is read by the source" in message
+    bed.refuses("target", "run", bed.database, bed.policy)
 
 
 def test_a_series_is_not_published_over_its_source(bed: Any) -> None:
@@ -183,17 +182,16 @@ def test_a_series_is_not_published_over_its_source(bed: Any) -> None:
         source="v", target={"prefix": "published.census"}, key="name", identifiers=None, keep=None, require=None,
         quasi_identifiers=["age", "country", "ward"], sensitive={"disease": {"l": 2}}, algorithm="decomposition_plus",
     )  # fmt: skip
-    message = bed.fails(2, "run", bed.database, bed.policy)
-    assert "target: published.census_1_qid is read by the source" in message
+    bed.refuses("target", "run", bed.database, bed.policy)
 
 
 def test_violations_go_to_no_table_that_is_there(bed: Any) -> None:
     bed.sql("CREATE VIEW v AS FROM patients")
     words = ["--qi", "age", "--sensitive", "disease", "--require", "k:2", "--into", "patients"]
-    assert "patients exists" in bed.fails(2, "check", bed.database, "v", *words)
+    bed.refuses("into", "check", bed.database, "v", *words)
 
 
-@pytest.mark.parametrize("locked", [False, True])
+@pytest.mark.parametrize("locked", some([True, False]))
 def test_looking_leaves_the_connection_as_it_was(bed: Any, locked: bool) -> None:
     """No setting is changed; where settings are locked the plan that they show is looked at."""
     policy = yaml.safe_load(bed.policy.read_text())
@@ -202,7 +200,7 @@ def test_looking_leaves_the_connection_as_it_was(bed: Any, locked: bool) -> None
         con.execute("SET explain_output = 'optimized_only'" if not locked else "SET lock_configuration = true")
         settings = con.execute("FROM duckdb_settings() ORDER BY name").fetchall()
         policy |= {"source": "v", "target": {"table": "patients", "if_exists": "replace"}}
-        with pytest.raises(ldiv_db.PolicyError, match="patients is read by the source"):
+        with refuses("target"):
             ldiv_db.run(con, policy, folder=bed.folder)
         assert con.execute("FROM duckdb_settings() ORDER BY name").fetchall() == settings
 
@@ -213,7 +211,7 @@ def test_what_python_registers_is_a_source_still(bed: Any, tmp_path: Path) -> No
     with duckdb.connect(str(bed.database)) as con:
         con.register("rows", con.sql("FROM patients"))
         policy["target"] = {"table": "patients", "if_exists": "replace"}
-        with pytest.raises(ldiv_db.PolicyError, match="patients is read by the source"):
+        with refuses("target"):
             ldiv_db.run(con, policy, folder=bed.folder)
         policy["target"] = {"table": "out", "if_exists": "replace"}
         for _ in range(2):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 from older_ledger import make_older
+from refusals import refuses
+from strategies import some
 from tables import fill
 
 import ldiv_db
@@ -39,14 +41,13 @@ def test_another_key_is_refused_and_one_that_is_written_alike_is_not(con, people
     for kind in ("DOUBLE", "DECIMAL(10,2)"):
         con.execute(f'CREATE VIEW "{kind}" AS SELECT * REPLACE (CAST(id AS {kind}) AS id) FROM people')
     before = snapshot(con)
-    for source, message in (("padded", "id has 9 of the keys of earlier releases written otherwise"),
-                            ("named", "id has no key of earlier releases")):  # fmt: skip
-        with pytest.raises(ldiv_db.PolicyError, match=message):
+    for source in ("padded", "named"):
+        with refuses("key"):
             ldiv_db.run(con, policy | {"source": source})
-    with pytest.raises(ldiv_db.PolicyError, match="were made with the key id, with other everybody would count as new"):
+    with refuses("key"):
         ldiv_db.run(con, policy | {"key": "other", "identifiers": ["id"]})
     for kind in ("DOUBLE", "DECIMAL(10,2)"):
-        with pytest.raises(ldiv_db.PolicyError, match="key: id was integer in the releases before and is D"):
+        with refuses("key"):
             ldiv_db.run(con, policy | {"source": f'"{kind}"'})
     assert snapshot(con) == before
 
@@ -58,14 +59,14 @@ def test_text_that_has_zeros_in_front_does_not_become_integers(con, people):
         ldiv_db.run(con, GROUPS)
 
 
-@pytest.mark.parametrize("kind", ["BIGINT", "DOUBLE"])
+@pytest.mark.parametrize("kind", some(["DOUBLE", "BIGINT"]))
 def test_a_series_of_an_older_version_has_its_key_noted_by_the_next_release(con, people, kind):
     ldiv_db.run(con, CLASSES)
     assert con.execute(NOTED).fetchall() == [("id", "integer")]
     make_older(con, 5)
     con.execute(f"ALTER TABLE people ALTER id TYPE {kind}")
     if kind == "DOUBLE":
-        with pytest.raises(ldiv_db.PolicyError, match="9 of the keys of earlier releases written otherwise"):
+        with refuses("key"):
             ldiv_db.run(con, CLASSES)
         return
     assert ldiv_db.run(con, CLASSES).figures["rows_first_published"] == 0

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import csv
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
-from tables import fill
+from beds import Bed
+from refusals import refuses
+from strategies import some
 
 import ldiv_db
 from ldiv_db.database.files import work_folder
@@ -42,27 +45,34 @@ def names(folder: Path) -> set[str]:
 # -- files ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_a_file_holds_what_a_table_would(bed: Any, name: str) -> None:
+@pytest.fixture(scope="module")
+def as_table(first_bed: Path, tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Any, ...]]:
+    """The rows of the release as a table."""
+    shutil.copytree(first_bed, folder := tmp_path_factory.mktemp("bed"), dirs_exist_ok=True)
+    bed = Bed(folder)
     assert bed.run().code == 0
-    expected = bed.sql("SELECT * FROM published.patients")
+    return bed.sql("SELECT * FROM published.patients")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_holds_what_a_table_would(bed: Any, as_table: list[tuple[Any, ...]], name: str) -> None:
     bed.write_policy(target=target(name))
     before = names(bed.folder)
     called = bed.run("--json")
     assert called.code == 0, called.err
     assert called.json["target"].startswith(name)
     found = read(bed.folder / name)
-    assert [tuple(map(str, row)) for row in found] == [tuple(map(str, row)) for row in expected]
+    assert [tuple(map(str, row)) for row in found] == [tuple(map(str, row)) for row in as_table]
     assert names(bed.folder) - before == {name}
-    assert [row[1] for row in bed.sql(LEDGER)] == ["published", "published"]
-    assert len(bed.sql("SELECT * FROM information_schema.tables WHERE table_schema = 'published'")) == 1
+    assert [row[1] for row in bed.sql(LEDGER)] == ["published"]
+    assert not bed.sql("SELECT * FROM information_schema.tables WHERE table_schema = 'published'")
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", some(FILES))
 def test_a_file_that_exists_is_replaced_on_demand_only(bed: Any, name: str) -> None:
     bed.write_policy(target=target(name))
     assert bed.run().code == 0
-    assert "exists" in bed.fails(2, "run", bed.database, bed.policy)
+    bed.refuses("target", "run", bed.database, bed.policy)
     bed.sql("DELETE FROM patients WHERE name IN ('P1', 'P2', 'P3', 'P4')")
     bed.write_policy(target=target(name, if_exists="replace"), over_time="independent")
     assert bed.run().code == 0
@@ -71,41 +81,34 @@ def test_a_file_that_exists_is_replaced_on_demand_only(bed: Any, name: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("wanted", "message"),
+    ("wanted", "code"),
     [
-        ("release.duckdb", "target.table: is required"),
-        ({"file": "hospital.duckdb", "table": "x", "if_exists": "replace"}, "is the source"),
-        ({"file": "a[b].csv"}, "read back as a pattern"),
-        ({"file": "release.duckdb", "table": "a.b.c"}, "names a database"),
-        ({"file": "folder.csv", "if_exists": "replace"}, "is not a file"),
+        ("release.duckdb", "target.table"),
+        ({"file": "hospital.duckdb", "table": "x", "if_exists": "replace"}, "target.file"),
+        ({"file": "a[b].csv"}, "target.file"),
+        ({"file": "release.duckdb", "table": "a.b.c"}, "target.table"),
+        ({"file": "folder.csv", "if_exists": "replace"}, "target.file"),
+        ({"file": "patients.parquet", "if_exists": "replace"}, "target.file"),
+        ({"file": "logged.duckdb", "table": "x"}, "target.file"),
     ],
 )
-def test_targets_that_are_refused(bed: Any, wanted: Any, message: str) -> None:
+def test_targets_that_are_refused(bed: Any, wanted: Any, code: str) -> None:
+    """Among them the source itself, and a file beside which a write-ahead log is left."""
     (bed.folder / "folder.csv").mkdir()
-    bed.write_policy(target=wanted)
-    assert message in bed.fails(2, "run", bed.database, bed.policy)
+    bed.write("logged.duckdb.wal", "left over")
+    bed.sql(f"COPY patients TO '{bed.folder / 'patients.parquet'}'")
+    bed.write_policy(target=wanted, source="patients.parquet" if "patients" in str(wanted) else "main.patients")
+    bed.refuses(code, "run", bed.database, bed.policy)
 
 
 def test_replace_never_drops_tables_that_are_not_the_release(bed: Any) -> None:
     with duckdb.connect(str(bed.folder / "release.duckdb")) as con:
         con.execute("CREATE TABLE precious AS SELECT 1 AS x")
     bed.write_policy(target=target("release.duckdb", if_exists="replace"))
-    assert "holds other tables" in bed.fails(2, "run", bed.database, bed.policy)
+    bed.refuses("target.file", "run", bed.database, bed.policy)
     bed.write("other.duckdb", "no database " * 1000)
     bed.write_policy(target=target("other.duckdb", if_exists="replace"))
     assert bed.fails(3, "run", bed.database, bed.policy)
-
-
-def test_a_log_beside_the_file_is_refused(bed: Any) -> None:
-    bed.write("release.duckdb.wal", "left over")
-    bed.write_policy(target=target("release.duckdb"))
-    assert "write-ahead log" in bed.fails(2, "run", bed.database, bed.policy)
-
-
-def test_the_source_file_is_never_the_target(bed: Any) -> None:
-    bed.sql(f"COPY patients TO '{bed.folder / 'patients.parquet'}'")
-    bed.write_policy(source="patients.parquet", target={"file": "patients.parquet", "if_exists": "replace"})
-    assert "is the source" in bed.fails(2, "run", bed.database, bed.policy)
 
 
 def test_a_link_is_followed(bed: Any) -> None:
@@ -116,17 +119,13 @@ def test_a_link_is_followed(bed: Any) -> None:
     assert names(bed.folder / "away") == {"real.csv"} and (bed.folder / "release.csv").is_symlink()
 
 
-def test_names_with_quotes_and_spaces(bed: Any) -> None:
-    for name in ('it\'s a "release".csv', "é 中.parquet", "a'b.duckdb"):
-        bed.write_policy(target=target(name))
-        called = bed.run()
-        assert called.code == 0, called.err
-        assert len(read_quoted(bed.folder / name)) == 24
-
-
-def read_quoted(path: Path) -> list[Any]:
-    plain = path.rename(path.with_name(f"plain{path.suffix}"))
-    return read(plain)
+@pytest.mark.parametrize("name", some(["a'b.duckdb", 'it\'s a "release".csv', "é 中.parquet"]))
+def test_names_with_quotes_and_spaces(bed: Any, name: str) -> None:
+    bed.write_policy(target=target(name))
+    called = bed.run()
+    assert called.code == 0, called.err
+    path = bed.folder / name
+    assert len(read(path.rename(path.with_name(f"plain{path.suffix}")))) == 24
 
 
 def test_a_folder_that_cannot_be_written_is_a_database_error(bed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,31 +157,44 @@ def test_a_move_that_fails_leaves_no_row_in_the_ledger(bed: Any, monkeypatch: py
     assert bed.sql(LEDGER) == [] and bed.sql("FROM ldiv.run_requirement") == []
 
 
-def test_a_file_that_fails_its_audit_is_not_published(bed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "verb"),
+    some(
+        [
+            pytest.param("release.csv", "export"), pytest.param("release.duckdb", "create"),
+            pytest.param("release.parquet", "export"),
+        ]
+    ),
+)  # fmt: skip
+def test_a_file_that_fails_its_audit_is_not_published(
+    bed: Any, monkeypatch: pytest.MonkeyPatch, name: str, verb: str
+) -> None:
     """The rows of one class get other quasi-identifiers behind the algorithm's back."""
     from ldiv_db.database.engine import Engine  # noqa: PLC0415
 
-    for name, verb in (("release.duckdb", "create"), ("release.parquet", "export"), ("release.csv", "export")):
-        real = getattr(Engine, verb)
+    real = getattr(Engine, verb)
 
-        def broken(self: Any, *words: Any, real: Any = real, **params: Any) -> Any:
-            labels = params["labels"].sql()
-            self.execute(f"UPDATE {labels} SET published_id = published_id + 1000 WHERE published_id < 3")
-            self.execute(f"UPDATE {params['assigned'].sql()} SET class_id = 1 WHERE row_id < 6")
-            return real(self, *words, **params)
+    def broken(self: Any, *words: Any, **params: Any) -> Any:
+        labels = params["labels"].sql()
+        self.execute(f"UPDATE {labels} SET published_id = published_id + 1000 WHERE published_id < 3")
+        self.execute(f"UPDATE {params['assigned'].sql()} SET class_id = 1 WHERE row_id < 6")
+        return real(self, *words, **params)
 
-        monkeypatch.setattr(Engine, verb, broken)
-        bed.write_policy(target=target(name))
-        before = names(bed.folder)
-        called = bed.run()
-        assert called.code == 1 and "the audit failed" in called.err, called.err
-        assert names(bed.folder) == before
-        monkeypatch.undo()
-    with duckdb.connect(str(bed.database)) as con:
-        assert not con.execute("FROM duckdb_schemas() WHERE schema_name = 'ldiv'").fetchall()
+    monkeypatch.setattr(Engine, verb, broken)
+    bed.write_policy(target=target(name))
+    before = names(bed.folder)
+    called = bed.run()
+    assert called.code == 1 and "the audit failed" in called.err, called.err
+    assert names(bed.folder) == before
+    assert not bed.sql("FROM duckdb_schemas() WHERE schema_name = 'ldiv'")
 
 
-@pytest.mark.parametrize(("name", "how"), [(None, "fail"), (None, "append"), *((name, "fail") for name in FILES)])
+@pytest.mark.parametrize(
+    ("name", "how"),
+    some(
+        [pytest.param(None, "append"), pytest.param(None, "fail"), *(pytest.param(name, "fail") for name in FILES)], 2
+    ),
+)
 def test_a_release_that_lacks_rows_is_not_published(
     bed: Any, monkeypatch: pytest.MonkeyPatch, name: str | None, how: str
 ) -> None:
@@ -226,7 +238,7 @@ def test_an_open_transaction_of_the_callers_is_refused(bed: Any) -> None:
 # -- NULL and text ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", some([*FILES[::-1]]))
 def test_null_and_empty_text_stay_apart(bed: Any, name: str) -> None:
     """Read back as one value, '' and NULL would leave two diseases to a class that needs three."""
     with duckdb.connect(str(bed.database)) as con:
@@ -257,95 +269,10 @@ def test_csv_quotes_text_and_leaves_null_empty(bed: Any) -> None:
 def test_parquet_refuses_integers_that_it_would_round(bed: Any) -> None:
     bed.sql("ALTER TABLE patients ALTER ward TYPE HUGEINT USING 1::HUGEINT << 100")
     bed.write_policy(target="release.parquet")
-    assert "ward" in bed.fails(2, "run", bed.database, bed.policy)
+    bed.refuses("target.file", "run", bed.database, bed.policy)
     bed.write_policy(target="release.csv")
     assert bed.run().code == 0
     assert read(bed.folder / "release.csv")[0][-1] == str(1 << 100)
-
-
-# -- nothing but the release -------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def secrets(bed: Any) -> Any:
-    """Rows whose every identifier and town is a text that occurs nowhere else; each class mixes towns of a region."""
-    towns = [f"Towntown{i:03}x" for i in range(200)]
-    bed.write("town.csv", "".join(f"{town};Region{i // 100};*\n" for i, town in enumerate(towns)))
-    rows = [(f"Secretname{i:04}y", town, 7_000_001 + i * 31, "ABCD"[i % 4]) for i, town in enumerate(towns)]
-    rows += [("Droppedname0z", towns[0], 9_999_991, None)]
-    with duckdb.connect(str(bed.database)) as con:
-        columns = {"name": "VARCHAR", "town": "VARCHAR", "income": "BIGINT", "disease": "VARCHAR"}
-        fill(con, "secrets", columns, rows)
-    bed.write_policy(
-        source="secrets", keep=None, nulls_sensitive="suppress", seed=918273645546372819,
-        quasi_identifiers={
-            "town": {"taxonomy": {"file": "town.csv"}},
-            "income": {"taxonomy": {"ranges": [1_000_000], "origin": 0}},
-        },
-    )  # fmt: skip
-    return bed
-
-
-HIDDEN = re.compile(rb"Secretname\d|Towntown\d|Droppedname|9999991|918273645546372819|(?!7000000)70\d{5}")
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_a_file_holds_no_value_that_was_dropped_or_generalised(secrets: Any, name: str) -> None:
-    document = ldiv_db.read_policy(secrets.policy)
-    secrets.policy.write_text(
-        secrets.policy.read_text().replace("published.patients", "{" + f"file: {name}" + (
-            ", table: published.patients}" if name.endswith("duckdb") else "}"))
-    )  # fmt: skip
-    called = secrets.run()
-    assert called.code == 0, called.err
-    content = (secrets.folder / name).read_bytes()
-    assert HIDDEN.search(content) is None
-    assert not any((7_000_001 + i * 31).to_bytes(8, "little") in content for i in range(200))
-    assert document.seed.to_bytes(8, "little") not in content
-    assert b"Region" in content or name == "release.parquet"  # compressed there
-    if name == "release.parquet":
-        shown = duckdb.sql(f"SELECT * FROM read_parquet('{secrets.folder / name}')").fetchall()
-        assert HIDDEN.search(repr(shown).encode()) is None
-        meta = duckdb.sql(f"SELECT * FROM parquet_metadata('{secrets.folder / name}')").fetchall()
-        meta += duckdb.sql(f"SELECT * FROM parquet_kv_metadata('{secrets.folder / name}')").fetchall()
-        assert HIDDEN.search(repr(meta).encode()) is None
-
-
-def test_the_search_of_bytes_finds_what_is_there(secrets: Any) -> None:
-    assert HIDDEN.search(secrets.database.read_bytes())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [None, *FILES])
-def test_output_and_ledger_hold_no_raw_value(secrets: Any, name: str | None) -> None:
-    if name:
-        wanted = target(name)
-        text = secrets.policy.read_text().replace("target: published.patients", f"target: {wanted}")
-        secrets.policy.write_text(text)
-    for words in ((), ("--json",)):
-        if words:
-            (secrets.folder / (name or "none")).unlink(missing_ok=True)
-            secrets.sql("DROP TABLE IF EXISTS published.patients")
-        called = secrets.run(*words)
-        assert called.code == 0, called.err
-        shown = re.sub(
-            r"[0-9.]+e-\d+|\d+\.\d+|[0-9a-f]{32}", "", called.out + called.err
-        )  # losses, seconds, the run's id
-        assert HIDDEN.search(shown.encode()) is None
-    planned = secrets.call("plan", secrets.database, secrets.policy, "--sql").out
-    assert HIDDEN.search(planned.encode()) is None
-    for table in ("run", "run_requirement", "migration"):
-        rows = secrets.sql(f"SELECT COLUMNS(*)::VARCHAR FROM ldiv.{table}")
-        shown = re.sub(r"\d+\.\d+|[0-9a-f]{32,}", "", repr(rows))
-        assert rows and HIDDEN.search(shown.encode()) is None, table
-
-
-def test_errors_of_the_database_quote_no_value(secrets: Any) -> None:
-    """A view that fails on a row: the database's own message would quote the name."""
-    secrets.sql("CREATE VIEW bad AS SELECT name, town, CAST(name AS BIGINT) AS income, disease FROM secrets")
-    secrets.policy.write_text(secrets.policy.read_text().replace("source: secrets", "source: bad"))
-    message = secrets.fails(3, "run", secrets.database, secrets.policy)
-    assert HIDDEN.search(message.encode()) is None
 
 
 # -- append ------------------------------------------------------------------------------------------------
@@ -353,7 +280,7 @@ def test_errors_of_the_database_quote_no_value(secrets: Any) -> None:
 
 def test_append_makes_the_table_if_there_is_none_and_goes_on_numbering(bed: Any) -> None:
     bed.write_policy(target={"table": "published.patients", "if_exists": "append"})
-    for times in (1, 2, 3):
+    for times in (1, 2):
         called = bed.run()
         assert called.code == 0, called.err
         found = bed.sql(
@@ -361,7 +288,7 @@ def test_append_makes_the_table_if_there_is_none_and_goes_on_numbering(bed: Any)
         )
         (rows, classes, first, last) = found[0]
         assert (rows, first, last) == (24 * times, 1, classes) and classes % times == 0
-    assert len(bed.sql(LEDGER)) == 3
+    assert len(bed.sql(LEDGER)) == 2
 
 
 def test_append_that_would_break_a_class_is_refused(bed: Any) -> None:
@@ -383,18 +310,20 @@ def test_append_that_would_break_a_class_is_refused(bed: Any) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [
-        "ALTER TABLE published.patients DROP COLUMN ward",
-        "ALTER TABLE published.patients ADD COLUMN more INTEGER",
-        "ALTER TABLE published.patients ALTER ward TYPE BLOB USING NULL",
-        "ALTER TABLE published.patients RENAME class_id TO class_no",
-    ],
+    some(
+        [
+            "ALTER TABLE published.patients DROP COLUMN ward",
+            "ALTER TABLE published.patients ADD COLUMN more INTEGER",
+            "ALTER TABLE published.patients ALTER ward TYPE BLOB USING NULL",
+            "ALTER TABLE published.patients RENAME class_id TO class_no",
+        ]
+    ),
 )
 def test_append_needs_the_same_columns(bed: Any, change: str) -> None:
     bed.write_policy(target={"table": "published.patients", "if_exists": "append"})
     assert bed.run().code == 0
     bed.sql(change)
-    assert "has column" in bed.fails(2, "run", bed.database, bed.policy)
+    bed.refuses("target", "run", bed.database, bed.policy)
 
 
 def test_append_finds_columns_by_name(bed: Any) -> None:
@@ -419,7 +348,7 @@ def test_folders_of_the_dead_are_swept_and_those_of_the_living_stay(bed: Any) ->
         assert living.is_dir() and alike.is_dir() and not dead.exists()
 
 
-@pytest.mark.parametrize("moved", [True, False])
+@pytest.mark.parametrize("moved", some([False, True]))
 def test_the_next_run_settles_the_ledger(bed: Any, moved: bool) -> None:
     """A process died just before the move, or just after it."""
     bed.write_policy(target={"file": "release.csv", "if_exists": "replace"})
@@ -461,7 +390,7 @@ CONSTRAINED = {
 }
 
 
-@pytest.mark.parametrize("columns", CONSTRAINED)
+@pytest.mark.parametrize("columns", some(CONSTRAINED, 2))
 def test_a_constraint_of_the_table_that_is_appended_to_is_named(con, columns):
     con.execute("CREATE TABLE src AS SELECT i AS id, i % 7 + 20 AS age, 'd' || (i % 4) AS s FROM range(60) AS t (i)")
     con.execute("CREATE TABLE few (s VARCHAR PRIMARY KEY); INSERT INTO few VALUES ('d0')")
@@ -475,13 +404,13 @@ def test_a_constraint_of_the_table_that_is_appended_to_is_named(con, columns):
     assert con.execute("SELECT count(*) FROM out").fetchone() == (0,)
 
 
-@pytest.mark.parametrize("kind", ["TABLE", "VIEW"])
+@pytest.mark.parametrize("kind", some(["TABLE", "VIEW"]))
 def test_a_temp_table_of_the_targets_name_is_not_audited_in_its_place(con, kind):
     con.execute("CREATE TABLE people AS SELECT i % 5 AS age, 'd' || (i % 3) AS s FROM range(30) AS t (i)")
     con.execute(f"CREATE TEMP {kind} out AS SELECT '*' AS age, 'd' || i AS s FROM range(9) AS t (i)")
     policy = {"source": "people", "quasi_identifiers": {"age": {"numeric": True}}, "sensitive": "s"}
     policy |= {"require": [{"frequency": 2}], "algorithm": "topdown"}
     for target in ("out", "main.out"):
-        with pytest.raises(ldiv_db.PolicyError, match="TEMP table or view called out"):
+        with refuses("target"):
             ldiv_db.run(con, policy | {"target": target})
     assert ldiv_db.run(con, policy | {"target": "memory.main.out"}).audits[0].rows == 30

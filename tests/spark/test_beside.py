@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from alike import names, small, to_spark, written
+from strategies import some
 
 import ldiv_db
 from ldiv_db.database.errors import PolicyError
@@ -62,6 +63,7 @@ def test_what_is_lost_with_other_columns_is_said_before(spark, clinic, monkeypat
     assert lost(other) == []  # a table that we made has nothing to lose
 
 
+@pytest.mark.slow
 def test_text_of_fixed_length_is_not_padded(spark, clinic):
     spark.sql("DROP TABLE clinic.released")
     spark.sql("CREATE TABLE clinic.released (age STRING, town CHAR(9), disease STRING, note STRING) USING parquet")
@@ -69,6 +71,7 @@ def test_text_of_fixed_length_is_not_padded(spark, clinic):
     assert {town for (town,) in spark.sql("SELECT town FROM clinic.released").collect()} <= {"a", "b", "c", "*"}
 
 
+@pytest.mark.slow
 def test_files_of_a_place_of_their_own_stay_there(spark, clinic, tmp_path):
     spark.sql("DROP TABLE clinic.released")
     spark.sql(f"CREATE TABLE clinic.released ({COLUMNS}) USING parquet LOCATION '{tmp_path}/mine'")
@@ -79,7 +82,7 @@ def test_files_of_a_place_of_their_own_stay_there(spark, clinic, tmp_path):
     assert spark.read.parquet(f"{tmp_path}/mine").count() == 1
 
 
-@pytest.mark.parametrize("is_known", [False, True])
+@pytest.mark.parametrize("is_known", some([False, True]))
 def test_a_folder_of_a_table_that_is_not_known_is_refused_before_any_work(spark, clinic, monkeypatch, is_known):
     """Where it is known, the table is one of files of their own, in the place where those of the catalog's would be."""
     place = f"{spark.catalog.getDatabase('clinic').locationUri}/forgotten"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from alike import names, small, to_spark
+from strategies import some
 
 import ldiv_db
 from ldiv_db.database.errors import AuditError, DatabaseError, PolicyError
@@ -54,6 +55,7 @@ def test_tables_are_made_replaced_and_appended_to(spark, con):
     assert not [name for name in names(spark) if name.startswith("ldiv_")]
 
 
+@pytest.mark.slow
 def test_seeds_stand_in_a_table_of_their_own(spark, con):
     policy = policy_of(spark, con, {"table": "secretive", "if_exists": "replace"})
     del policy["seed"]
@@ -65,6 +67,7 @@ def test_seeds_stand_in_a_table_of_their_own(spark, con):
     assert seeds == {first.run_id: str(first.seed), again.run_id: str(first.seed)}
 
 
+@pytest.mark.slow
 def test_changed_rows_are_not_published_again_without_a_word(spark, con):
     policy = policy_of(spark, con, {"table": "again", "if_exists": "replace"})
     spark.table(policy["source"]).write.saveAsTable("changing")
@@ -78,6 +81,7 @@ def test_changed_rows_are_not_published_again_without_a_word(spark, con):
     spark.sql("DROP TABLE changing")
 
 
+@pytest.mark.slow
 def test_a_run_that_is_withdrawn_has_one_status(spark, con):
     run_id = ldiv_db.run(spark, policy_of(spark, con, "taken")).run_id
     with ledger_of(SparkWarehouse(spark)) as engine:
@@ -96,6 +100,7 @@ def test_a_release_that_fails_its_audit_is_not_published(spark, con, monkeypatch
     assert not [name for name in names(spark) if name.startswith("ldiv_")]
 
 
+@pytest.mark.slow
 def test_a_release_that_lost_rows_is_not_published(spark, con, monkeypatch):
     shorten(monkeypatch, "WHERE town <> 'a'")
     tree = {"quasi_identifiers": {"town": {"taxonomy": {"flat": True}}}, "keep": ["note", "age"]}
@@ -180,8 +185,8 @@ def test_what_metadata_says_of_columns_is_not_published(spark, con):
         assert b"Ebola" not in file.read_bytes()
 
 
-@pytest.mark.parametrize("kept", [False, True])
-@pytest.mark.parametrize("kind", ["folder", "table"])
+@pytest.mark.parametrize("kept", some([True, False]))
+@pytest.mark.parametrize("kind", some(["folder", "table"]))
 def test_rows_that_come_while_a_run_plans_are_published(spark, con, tmp_path, monkeypatch, kind, kept):
     """A view of files has those that were there: it is made anew before its rows are held against what was counted."""
     given = str(tmp_path / "people.parquet") if kind == "folder" else "growing"
