@@ -76,7 +76,7 @@
     {% set kind = column.dtype | lower %}
     {% set is_loose = of_class and modules.re.match("float|double|real", kind) is not none %}
     {% set text = "cast(" ~ expression ~ " as " ~ dbt.type_string() ~ ")" if is_loose else expression %}
-    {% set is_text = modules.re.match("text|(var|bp)?char|character", kind) is not none %}
+    {% set is_text = modules.re.match("text|(var|bp)?char|character", kind) is not none and "[" not in kind %}
     {% do return(text ~ ' collate "C"' if is_loose or is_text else text) %}
 {% endmacro %}
 
