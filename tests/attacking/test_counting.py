@@ -5,8 +5,8 @@ from collections import Counter
 from fractions import Fraction
 
 import pytest
+from strategies import draws, search, seeds
 from tables import fill
-from times import seeds
 
 import ldiv_db
 from ldiv_db.attacking import counting
@@ -75,9 +75,8 @@ def random_classes(draw, ages):
     return classes
 
 
-@pytest.mark.parametrize("seed", seeds(40))
-def test_what_is_ruled_out_is_what_no_placing_has(seed, con):
-    draw = random.Random(seed)
+@search(5, draw=draws)
+def test_what_is_ruled_out_is_what_no_placing_has(con, draw):
     ages = [draw.randint(1, 9) for _ in range(draw.randint(3, 8))]
     classes = random_classes(draw, ages)
     place(con, classes)
@@ -150,7 +149,7 @@ def random_transport(draw, kinds, boxes, width):
     return people, rows, routes
 
 
-@pytest.mark.parametrize("seed", seeds(20))
+@search(5, seed=seeds)
 def test_classes_are_filled_by_the_people_of_their_kinds(seed):
     """As networkx has it, of the flow, and of strongly connected components."""
     networkx = pytest.importorskip("networkx")

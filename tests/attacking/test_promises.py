@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import oracle
 import pytest
-from times import TIMES
+from strategies import draws, search
 
 from ldiv_db.attacking.gains import Bounds, Prior
 from ldiv_db.requirements import REQUIREMENTS, Attribute, RequirementSpec, make_categories
@@ -88,20 +88,18 @@ REQUIRED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "parameters"), REQUIRED)
-def test_no_good_table_exceeds_a_bound(name, parameters):
-    """Random tables of two classes, even ones among them, as far as they are good."""
-    draw, tried = random.Random(name), 0
-    while tried < 20 * TIMES:
-        classes = [
-            draw.sample("abcde", draw.randint(1, 5)) * draw.randint(1, 2) + draw.choices("abcde", k=draw.randint(0, 3))
-            for _ in range(2)
-        ]
-        table = [value for values in classes for value in values]
+@search(60, draw=draws)
+def test_no_good_table_exceeds_a_bound(draw):
+    """Random tables of two classes, even ones among them, by each requirement that they meet."""
+    classes = [
+        draw.sample("abcde", draw.randint(1, 5)) * draw.randint(1, 2) + draw.choices("abcde", k=draw.randint(0, 3))
+        for _ in range(2)
+    ]
+    table, m = [value for values in classes for value in values], draw.randint(0, 3)
+    for name, parameters in REQUIRED:
         if all(is_good(values, table, name, parameters) for values in classes):
-            tried += 1
             bounds = bounds_of(promised(name, parameters), table)
-            assert exceeded(bounds, classes, draw.randint(0, 3)) == set(), classes
+            assert exceeded(bounds, classes, m) == set(), (name, parameters)
 
 
 @pytest.mark.parametrize(

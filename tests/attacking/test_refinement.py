@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 
 import duckdb
 import pytest
-from times import seeds
+from strategies import search, seeds
 
 import ldiv_db
 from ldiv_db.attacking.refinement import conclude, tree_of
@@ -88,7 +88,7 @@ def held_against_worlds(axes, k, release, worlds):
             yield ends, true
 
 
-@pytest.mark.parametrize("seed", seeds(8))
+@search(2, seed=seeds)
 def test_conclusions_hold_in_all_tables_that_are_published_so(seed):
     draw = random.Random(seed)
     axes, n, k = draw.choice([([PAIRS, THREES], 5, 2), ([PAIRS, PAIRS], 4, 2), ([UNEVEN, THREES], 4, 3)])
@@ -144,13 +144,13 @@ def gains(attack):
     return [gain.gain for gain in attack.gains]
 
 
-@pytest.mark.parametrize("seed", seeds(6))
+@search(2, seed=seeds)
 def test_shares_are_those_of_what_is_concluded(asked, seed):
     draw = random.Random(seed)
     axes, n, k = [PAIRS, THREES], 5, 2
     releases = releases_of(axes, n, k, states_of(axes, draw))
     told = []
-    for release in draw.sample([one for one in releases if len(one) > 1], 6):
+    for release in draw.sample([one for one in releases if len(one) > 1], 3):
         ends_of = held_against_worlds(axes, k, release, releases[release])
         coarse = [
             (rows, ends)

@@ -7,12 +7,13 @@ import math
 import random
 from collections import Counter, defaultdict
 from fractions import Fraction
+from itertools import starmap
 from typing import Any
 
 import duckdb
 import pytest
+from strategies import draws, search, some
 from tables import fill
-from times import seeds
 
 import ldiv_db
 from ldiv_db.attacking import matching
@@ -97,15 +98,14 @@ def place(con: Any, people: dict[Any, list[int]], classes: Classes) -> None:
 
 
 @pytest.mark.parametrize("mode", ["apart", "together", "linked"])
-@pytest.mark.parametrize("seed", seeds(12))
-def test_posteriors_are_those_of_all_ways_to_seat_the_rows(con, mode, seed):
-    draw = random.Random(f"{mode} {seed}")
+@search(2, draw=draws)
+def test_posteriors_are_those_of_all_ways_to_seat_the_rows(con, mode, draw):
     spans = [(0, 9), (10, 19), (20, 29)] if mode == "apart" else [(0, 12), (8, 19), (0, 29)]
     classes = {
         bounds: [(draw.choice("abcd"), draw.randint(1, 3)) for _ in range(draw.randint(3, 6))]
         for bounds in spans[: draw.randint(1, 3)]
     }
-    people = {number: [draw.randrange(32) for _ in range(draw.randint(1, 4))] for number in range(8)}
+    people = {number: [draw.randrange(32) for _ in range(draw.randint(1, 4))] for number in range(5)}
     place(con, people, classes)
     linked = mode == "linked"
     individual, more = ("person", {}) if mode == "apart" else (TOGETHER, {})
@@ -115,9 +115,8 @@ def test_posteriors_are_those_of_all_ways_to_seat_the_rows(con, mode, seed):
     compare(attacked(con, individual, **more), told, Fraction(1, 2))
 
 
-@pytest.mark.parametrize("seed", seeds(12))
-def test_where_classes_overlap_posteriors_are_wrong_by_what_is_said_at_most(con, seed):
-    draw = random.Random(seed)
+@search(3, draw=draws)
+def test_where_classes_overlap_posteriors_are_wrong_by_what_is_said_at_most(con, draw):
     spans = [(0, 19), (10, 29), (0, 29)]
     classes = {bounds: [(draw.choice("abc"), None) for _ in range(draw.randint(3, 6))] for bounds in spans}
     ages = [draw.randrange(30) for _ in range(3)]
@@ -155,7 +154,7 @@ def by_formula(ages: list[int], known: int, classes: Classes) -> float:
     return float(best)
 
 
-@pytest.mark.parametrize("algorithm", ["topdown", "bsgi"])
+@pytest.mark.parametrize("algorithm", some(["topdown", "bsgi"]))
 def test_releases_of_rows_apart(con, algorithm):
     rows = visits(random.Random(algorithm))
     fill(con, "visits", {"person": "INTEGER", "age": "INTEGER", "value": "VARCHAR"}, rows)
@@ -179,7 +178,12 @@ def test_releases_of_rows_apart(con, algorithm):
 
 @pytest.mark.parametrize(
     ("algorithm", "whose", "shares"),
-    [("topdown", "person", True), ("topdown", TOGETHER, False), ("bsgi", "person", True)],
+    some(
+        starmap(
+            pytest.param, [("topdown", TOGETHER, False), ("bsgi", "person", True), ("topdown", "person", True)]
+        ),
+        2,
+    ),
 )
 def test_what_is_promised_of_people_alone_bounds_no_share_of_rows(con, algorithm, whose, shares):
     rows = [(i // 3, i // 3 % 10, "abcde"[i // 3 % 5]) for i in range(60)] + [(20, 3, "f")]
@@ -206,6 +210,7 @@ def test_releases_of_rows_together(con):
     assert attacked(con, TOGETHER, output=output).figures == alone.figures
 
 
+@pytest.mark.slow
 def test_the_same_on_two_threads(tmp_path):
     found = []
     for threads in (1, 2):
@@ -273,7 +278,7 @@ def recognised(found: Any) -> dict[str, Any]:
     return {one.name: one for one in found.attacks if one.name in ("prosecutor", "journalist", "marketer")}
 
 
-@pytest.mark.parametrize("rows", ["together", "aligned"])
+@pytest.mark.parametrize("rows", some(["aligned", "together"]))
 def test_the_risk_is_that_of_people_where_these_are_counted(con, rows):
     """Classes of three people, of four rows each: a person is found with 1/3, whatever rows there are."""
     con.execute(

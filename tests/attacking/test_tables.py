@@ -9,17 +9,17 @@ from typing import Any
 
 import duckdb
 import pytest
+from strategies import search, seeds
 
 import ldiv_db
 from ldiv_db import PolicyError
 from tests.running.schemas import CHOICES, drawn, fill, policy_of, published, rows_of
-from tests.times import seeds
 
 NAMES = ("patients", "stays", "labs")
 GOOD: list[Any] = [{"frequency": 2}, {"k": 2}]
 
 
-def clinic(names: tuple[str, ...] = NAMES, seed: int = 4, people: int = 60) -> duckdb.DuckDBPyConnection:
+def clinic(names: tuple[str, ...] = NAMES, seed: int = 4, people: int = 30) -> duckdb.DuckDBPyConnection:
     con = duckdb.connect()
     fill(con, names, drawn(random.Random(seed), names, people, values="abcdefghij"))
     return con
@@ -48,7 +48,7 @@ def expected(shown: Any, known: tuple[str, ...], table: str) -> Fraction | None:
     return max(shares, default=None)
 
 
-@pytest.mark.parametrize("seed", seeds(6))
+@search(2, seed=seeds)
 def test_posteriors_are_counted_by_what_is_known(seed: int) -> None:
     rng = random.Random(seed)
     names = rng.choice([names for names in CHOICES if len(names) > 1])

@@ -8,7 +8,7 @@ import random
 from collections import Counter
 
 import pytest
-from times import seeds
+from strategies import draws, search
 
 from ldiv_db.attacking.replay import arrange, consistent_worlds, count_arrangements
 
@@ -26,11 +26,10 @@ def tried(fits, cells):
     )
 
 
-@pytest.mark.parametrize("seed", seeds(30))
-def test_worlds_are_those_that_labels_allow(seed):
-    rng = random.Random(seed)
-    true = [(rng.randrange(3), rng.randrange(3)) for _ in range(rng.randint(1, 6))]
-    fits = [{place, *rng.sample(range(3), rng.randint(0, 2))} for place, _ in true]
+@search(30, draw=draws)
+def test_worlds_are_those_that_labels_allow(draw):
+    true = [(draw.randrange(3), draw.randrange(3)) for _ in range(draw.randint(1, 6))]
+    fits = [{place, *draw.sample(range(3), draw.randint(0, 2))} for place, _ in true]
     cells = Counter(true)
     worlds = consistent_worlds(fits, cells, 10_000)
     assert worlds == tried(fits, cells)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import product
+from itertools import product, starmap
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from small_recodings import NEEDS, TREES, cells_of, drawn, least_cost, meets, nodes_of
-from times import seeds
+from strategies import draws, search, some
 
 import ldiv_db
 from ldiv_db.database.context import Listener
@@ -33,10 +33,9 @@ def proved(cells: Cells, need: Need) -> Ascent:
     return Ascent(cells, need, 2_000_000).run()
 
 
-@pytest.mark.parametrize("need", NEEDS, ids=str)
-@pytest.mark.parametrize("seed", seeds(30))
-def test_no_recoding_costs_less(seed: int, need: Need) -> None:
-    rows = drawn(random.Random(seed), 7)
+@search(8, draw=draws)
+def test_no_recoding_costs_less(draw: random.Random) -> None:
+    rows, need = drawn(draw, draw.randint(5, 7)), draw.choice(NEEDS)
     least = least_cost(rows, need, [nodes_of(tree) for tree in TREES])
     assert proved(cells_of(rows), need).bound <= least
 
@@ -44,7 +43,7 @@ def test_no_recoding_costs_less(seed: int, need: Need) -> None:
 def test_the_bound_is_mostly_near_the_least() -> None:
     """What is left is the gap of the relaxation, and of steps that end."""
     near = total = 0
-    for seed, need in product(range(12), NEEDS):
+    for seed, need in product(range(2), NEEDS):
         rows = drawn(random.Random(seed), 7)
         least = least_cost(rows, need, [nodes_of(tree) for tree in TREES])
         found = proved(cells_of(rows), need).bound
@@ -52,16 +51,17 @@ def test_the_bound_is_mostly_near_the_least() -> None:
     assert near > total / 2
 
 
-@pytest.mark.parametrize("seed", seeds(20))
-def test_numbers_in_groups_cost_no_more(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@search(4, draw=draws)
+def test_numbers_in_groups_cost_no_more(draw: random.Random) -> None:
     """All ranges are tried where numbers are few; where they are many, what is proved is less."""
-    rows = [(code * 3, leaf, value) for code, leaf, value in drawn(random.Random(seed), 7)]
+    rows = [(code * 3, leaf, value) for code, leaf, value in drawn(draw, 7)]
     codes = np.array([row[0] for row in rows], np.int64)
     every = [ranges(codes, 12), nodes_of(TREES[1])]
     least = least_cost(rows, Need(1, 2), every)
     exact = proved(cells_of(rows, every), Need(1, 2)).bound
-    monkeypatch.setattr(arrays, "MOST_NUMBERS", 3)
-    assert proved(cells_of(rows, [ranges(codes, 12), nodes_of(TREES[1])]), Need(1, 2)).bound <= exact <= least
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(arrays, "MOST_NUMBERS", 3)
+        assert proved(cells_of(rows, [ranges(codes, 12), nodes_of(TREES[1])]), Need(1, 2)).bound <= exact <= least
 
 
 def best_of(members: list[tuple[int, int]], need: Need) -> int:
@@ -74,12 +74,10 @@ def best_of(members: list[tuple[int, int]], need: Need) -> int:
     return found
 
 
-@pytest.mark.parametrize("need", NEEDS, ids=str)
-@pytest.mark.parametrize("seed", seeds(10))
-def test_the_best_class_is_that_of_all_choices(seed: int, need: Need) -> None:
+@search(6, draw=draws)
+def test_the_best_class_is_that_of_all_choices(draw: random.Random) -> None:
     """Of one need exactly; of several no less, since the best by one of them is taken."""
-    draw = random.Random(seed)
-    cells = cells_of(drawn(draw, 9))
+    need, cells = draw.choice(NEEDS), cells_of(drawn(draw, 9))
     price = np.array([draw.randrange(UNIT) for _ in cells.rows], np.int64)
     labels = list_labels(cells, np.full(len(price), cells.full), Need(), 10**6)
     assert labels is not None
@@ -104,7 +102,7 @@ def each_label(labels: listing.Labels) -> Iterator[listing.Labels]:
         yield labels.having(np.arange(len(labels.start)) == number)
 
 
-@pytest.mark.parametrize("seed", seeds(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_labels_that_are_not_listed_gain_nothing(seed: int) -> None:
     draw = random.Random(seed)
     cells, need = cells_of(drawn(draw, 30)), Need(2, 2)
@@ -184,7 +182,7 @@ def place(con: Any, folder: Path, rows: int = 40) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "require", [[{"k": 4}], [{"distinct": 3}], [{"frequency": 2}], [{"p_sensitive": {"p": 2, "k": 4}}]]
+    "require", some([[{"distinct": 3}], [{"k": 4}], [{"frequency": 2}], [{"p_sensitive": {"p": 2, "k": 4}}]])
 )
 def test_a_run_tells_how_far_it_may_be_from_the_least(con: Any, tmp_path: Path, require: list[Any]) -> None:
     asked = place(con, tmp_path) | {"require": require}
@@ -240,13 +238,19 @@ def test_nothing_else_has_the_bound(con: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("require", "need", "weaker"),
-    [
-        ([{"entropy": 3}], Need(1, 3), 1),
-        ([{"frequency": 2.5}, {"k": 5}], Need(5, 1, 2), 1),
-        ([{"threshold": {"default": 0.5, "x": 0.2}}], Need(1, 1, 2), 1),
-        ([{"t_closeness": 0.4}], Need(1, 3), 1),
-        ([{"distinct": 3}, {"k": 5}], Need(5, 3), 0),
-    ],
+    some(
+        starmap(
+            pytest.param,
+            [
+                ([{"frequency": 2.5}, {"k": 5}], Need(5, 1, 2), 1),
+                ([{"t_closeness": 0.4}], Need(1, 3), 1),
+                ([{"distinct": 3}, {"k": 5}], Need(5, 3), 0),
+                ([{"entropy": 3}], Need(1, 3), 1),
+                ([{"threshold": {"default": 0.5, "x": 0.2}}], Need(1, 1, 2), 1),
+            ],
+        ),
+        2,
+    ),
 )
 def test_what_is_not_taken_whole_is_named(
     con: Any, tmp_path: Path, require: list[Any], need: Need, weaker: int
@@ -317,7 +321,7 @@ ALLOWED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("asked", "rows"), ALLOWED, ids=str)
+@pytest.mark.parametrize(("asked", "rows"), some(starmap(pytest.param, ALLOWED), 3))
 def test_nothing_that_the_policy_allows_loses_less(con: Any, asked: dict[str, Any], rows: list[Any]) -> None:
     """Of the releases of all classes, the first that `check` passes; means, budgets and blanked rows allow more."""
     con.execute("CREATE TABLE source (q INTEGER, s VARCHAR)")
@@ -342,8 +346,9 @@ def test_a_mean_promises_nothing_of_a_class() -> None:
     assert promised_by([mean]) == Guarantee() and mean.least_rows == 2
 
 
-@pytest.mark.parametrize("missing", ["age", "s"])
-@pytest.mark.parametrize("judged", ["judge", "ignore"])
+@pytest.mark.parametrize(
+    ("missing", "judged"), some(starmap(pytest.param, [("s", "ignore"), ("age", "judge"), ("s", "judge"), ("age", "ignore")]))
+)
 def test_columns_of_nulls_have_a_bound(con: Any, tmp_path: Path, missing: str, judged: str) -> None:
     """NULL is a value of its own, of sensitive columns too unless it is not judged."""
     asked = place(con, tmp_path) | {"require": [{"distinct": 2}], "suppressed": judged, "algorithm": "topdown"}

@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 import pytest
 import tables
-from times import seeds
+from strategies import draws, search, some
 
 import ldiv_db
 
@@ -29,10 +29,10 @@ def agree(found, reported, rel=1e-6):
         )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", seeds(5))
-def test_a_release_loses_what_the_run_said(seed):
+@search(2, draw=draws)
+def test_a_release_loses_what_the_run_said(draw):
     """Trees, sets, ranges, bounds, NULLs, weights and suppressed rows, as the random tables have them."""
-    case = tables.random_case(random.Random(seed), "bisect")
+    case = tables.random_case(draw, "bisect", largest=20)
     with duckdb.connect() as con, tempfile.TemporaryDirectory() as folder:
         case.place(con, Path(folder))
         result = ldiv_db.run(con, case.policy, folder=folder, kl=True)
@@ -45,12 +45,12 @@ def test_a_release_loses_what_the_run_said(seed):
 
 @pytest.fixture(scope="module")
 def adult(fixtures):
-    """A connection with 30,162 rows of Adult, and the policy's part that describes them."""
+    """A connection with 3,000 rows of Adult, and the policy's part that describes them."""
     columns = ("age", *TREES, "occupation")
     with duckdb.connect() as con:
         con.execute(
             f"CREATE TABLE adult AS SELECT {', '.join(columns)} FROM read_parquet(?)"
-            " WHERE columns(*) IS NOT NULL LIMIT 30162",
+            " WHERE columns(*) IS NOT NULL LIMIT 3000",
             [str(fixtures / "adult" / "adult.parquet")],
         )
         keys = {"age": {"numeric": True}} | {name: {"taxonomy": {"file": f"{name}.csv"}} for name in TREES}
@@ -58,13 +58,16 @@ def adult(fixtures):
         yield con, policy, fixtures / "adult" / "taxonomies"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("l", "changes"),
-    [
-        (6, {"recode": "set", "output": {"bounds": True}}),
-        (7, {"algorithm": {"name": "bsgi", "residue": "suppress"}, "require": [{"distinct": 7}, {"k": 7}]}),
-    ],
+    some(
+        [
+            pytest.param(6, {"recode": "set", "output": {"bounds": True}}),
+            pytest.param(
+                7, {"algorithm": {"name": "bsgi", "residue": "suppress"}, "require": [{"distinct": 7}, {"k": 7}]}
+            ),
+        ]
+    ),
 )
 def test_adult_loses_what_the_run_said_to_the_last_digit(adult, l, changes):
     con, policy, folder = adult
@@ -99,26 +102,25 @@ def test_all_stars_lose_everything(adult):
     stars = ", ".join(f"'*' AS {name}" for name in ("age", *TREES))
     con.execute(f"CREATE OR REPLACE TABLE starred AS SELECT {stars}, occupation FROM adult")
     loss = ldiv_db.measure(con, "starred", {**policy, "require": [{"k": 2}]}, folder=folder).loss
-    assert (loss.lm_mean, loss.ncp_mean, loss.stars, loss.classes) == (1, 1, 7 * 30162, 1)
-    assert loss.dm == 30162**2
+    assert (loss.lm_mean, loss.ncp_mean, loss.stars, loss.classes) == (1, 1, 7 * 3000, 1)
+    assert loss.dm == 3000**2
 
 
-@pytest.mark.slow
 def test_threads_and_the_order_of_rows_do_not_matter(tmp_path):
     draw = random.Random(3)
     rows = [
-        (draw.randrange(40), draw.choice("abcdef") + draw.choice("12345"), draw.choice("uvwxyz")) for _ in range(400)
+        (draw.randrange(40), draw.choice("abcdef") + draw.choice("12345"), draw.choice("uvwxyz")) for _ in range(80)
     ]
     keys = {"age": {"numeric": True}, "zip": {"taxonomy": {"prefix": [2, 1]}}}
     policy = {"source": "source", "target": "released", "quasi_identifiers": keys, "sensitive": ["secret"],
-              "require": [{"unique_distinct": 3}], "seed": 0}  # fmt: skip
+              "require": [{"unique_distinct": 3}], "algorithm": {"name": "bsgi", "select": "bisect"}, "seed": 0}  # fmt: skip
     found = []
-    for threads in (1, 2, 4):
+    for threads in (1, 2):
         with duckdb.connect(config={"threads": threads}) as con:
             columns = {"age": "INTEGER", "zip": "VARCHAR", "secret": "VARCHAR"}
             tables.fill(con, "source", columns, draw.sample(rows, len(rows)))
             ldiv_db.run(con, policy)
             con.execute("CREATE TABLE shuffled AS FROM released ORDER BY md5(concat(rowid, $t))", {"t": threads})
-            found.append(ldiv_db.measure(con, "shuffled", policy, queries=50, seed=1).as_dict())
-    assert found[0] == found[1] == found[2]
+            found.append(ldiv_db.measure(con, "shuffled", policy, queries=10, seed=1).as_dict())
+    assert found[0] == found[1]
     assert found[0]["loss"]["kl"] > 0 < found[0]["queries"]["mean_relative_error"]
