@@ -167,7 +167,7 @@ def test_successes_are_those_of_brute_force(con, tmp_path, draw):
 
 
 def compare_with_brute_force(con, tmp_path, draw):
-    case = tables.random_case(draw, "bisect", largest=16)
+    case = tables.random_case(draw, "bisect", largest=12)
     case.place(con, tmp_path)
     ldiv_db.run(con, case.policy, folder=tmp_path)
     width, place = len(case.names), list(case.columns).index("secret")
@@ -350,7 +350,11 @@ def test_a_table_of_one_class_tells_nothing_of_its_people(con):
 
 @pytest.mark.parametrize(
     ("parts", "linked"),
-    some(starmap(pytest.param, [((["AGE"], ["zip"]), 1), (None, 2), (("age", ["zip", "sex"]), 2), ((["sex"], ["zip"]), 2)])),
+    some(
+        starmap(
+            pytest.param, [((["AGE"], ["zip"]), 1), (None, 2), (("age", ["zip", "sex"]), 2), ((["sex"], ["zip"]), 2)]
+        )
+    ),
 )
 def test_parts_are_linked_as_they_are_asked_for(con, parts, linked):
     """The parts say nothing of what is in neither of them."""
@@ -375,6 +379,7 @@ def test_the_nearest_class_is_the_one_whose_labels_cover_least(con, tmp_path):
     assert counts(result, "linkability") == (5, 3)
 
 
+@pytest.mark.slow
 def test_a_predicate_may_leave_the_sensitive_value_out(con):
     place(con, [("20", "123", "a"), ("30", "234", "a")], [(20, "123", "z"), (30, "234", "z")])
     result = ldiv_db.attack(con, "t", policy=POLICY, targets="targets")
@@ -382,6 +387,7 @@ def test_a_predicate_may_leave_the_sensitive_value_out(con):
     assert counts(result, NAMES[1]) == (8, 2), "both together; those with the value fit nobody"
 
 
+@pytest.mark.slow
 def test_whom_no_class_covers_is_guessed_by_the_whole_table(con):
     place(con, [("20", "123", s) for s in "aab"] + [("30", "*", "b")] * 2, [(99, "999", "b"), (20, "123", "a")])
     result = ldiv_db.attack(con, "t", policy=POLICY, targets="targets")

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import random
 from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
@@ -88,7 +87,7 @@ REQUIRED = [
 ]  # fmt: skip
 
 
-@search(60, draw=draws)
+@search(40, draw=draws)
 def test_no_good_table_exceeds_a_bound(draw):
     """Random tables of two classes, even ones among them, by each requirement that they meet."""
     classes = [

@@ -111,7 +111,7 @@ def test_posteriors_are_those_of_running_the_program_on_every_assignment(name: s
         left[release_of(con, ages, world, policy)].append(world)
     left.pop(None, None)
     by_size = sorted(left.values(), key=lambda worlds: (len(worlds), worlds))
-    for worlds in (by_size[0], by_size[-1]):
+    for worlds in by_size[:1] + by_size[1:][-1:]:
         fill(con, ages, worlds[0])
         attack = replayed(con, policy) if "table" in policy["target"] else anatomised(con, policy)
         found = {**attack.figures, "largest": attack.gains[0].gain}
@@ -131,6 +131,7 @@ def anatomised(con: Any, policy: dict[str, Any]) -> Any:
         con.rollback()
 
 
+@pytest.mark.slow
 def test_what_replay_can_do_and_what_it_cannot(con: Any) -> None:
     """The paper's greedy selection tells more than it promises on this table; one class for all tells nothing."""
     fill(con, APART[:5], tuple("AABBC"))
@@ -229,7 +230,7 @@ def classes_of(con: Any) -> list[dict[int, str]]:
 
 @pytest.fixture
 def released(con: Any) -> dict[str, Any]:
-    fill(con, APART[:5], tuple("AABBC"))
+    fill(con, APART[:4], tuple("ABBA"))
     policy = policy_of({"name": "bsgi", "select": "bisect"}, {"unique_distinct": 2})
     publish(con, policy)
     return policy

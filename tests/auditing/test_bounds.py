@@ -10,7 +10,7 @@ import ldiv_db
 from ldiv_db import PolicyError
 
 COLUMNS = {"quasi_identifiers": {"town": {}, "age": {}}, "sensitive": ["cost"], "target": "released"}
-SHARED = {"require": [{"frequency": 2}], "output": {"bounds": True}, "over_time": "independent"}
+SHARED = {"require": [{"frequency": 2}], "output": {"bounds": True}, "over_time": "independent", "algorithm": "topdown"}
 POLICIES = {
     "one": {"source": "people", "identifiers": ["no"], **COLUMNS, **SHARED},
     "several": {"individual": "no", "tables": {"people": {"source": "people", "person": "no", **COLUMNS}}, **SHARED},
@@ -21,7 +21,7 @@ POLICIES = {
 def published(con: Any) -> Any:
     con.execute(
         "CREATE TABLE people AS"
-        " SELECT i AS no, ['Bari', 'Oslo', 'Rome'][1 + i % 3] AS town, i % 7 AS age, i % 4 AS cost FROM range(60) r(i)"
+        " SELECT i AS no, ['Bari', 'Oslo', 'Rome'][1 + i % 3] AS town, i % 7 AS age, i % 4 AS cost FROM range(24) r(i)"
     )
     return con
 
@@ -43,15 +43,11 @@ def test_what_a_run_publishes_is_checked(published: Any, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", POLICIES)
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ("ALTER TABLE released DROP age_min", "has no column '?age"),
-        ("ALTER TABLE released ADD age VARCHAR", "only its release shows whether age has them"),
-    ],
-)
-def test_what_it_cannot_be_is_refused(published: Any, kind: str, change: str, message: str) -> None:
+def test_what_it_cannot_be_is_refused(published: Any, kind: str) -> None:
     ldiv_db.run(published, POLICIES[kind])
-    published.execute(change)
-    with pytest.raises(PolicyError, match=message):
+    published.execute("ALTER TABLE released ADD age VARCHAR")
+    with pytest.raises(PolicyError, match="only its release shows whether age has them"):
+        checked(published, kind)
+    published.execute("ALTER TABLE released DROP age; ALTER TABLE released DROP age_min")
+    with pytest.raises(PolicyError, match=r"has no column '?age"):
         checked(published, kind)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import random
 import re
 import unicodedata
-from collections import Counter, defaultdict
+from collections import defaultdict
 from fractions import Fraction
 from typing import Any
 
-import pytest
-from times import TIMES
+from strategies import draws, search
 
 import ldiv_db
 from ldiv_db.requirements import Attribute, RequirementSpec
@@ -45,60 +44,50 @@ def drawn(draw: random.Random, pool: list[Any]) -> list[tuple[int, Any]]:
     return [(draw.randint(0, 5), draw.choice(some)) for _ in range(draw.randint(1, 20))]
 
 
-def test_spellings_are_counted(con: Any) -> None:
-    draw, seen = random.Random(0), Counter()
-    for _ in range(25 * TIMES):
-        rows = drawn(draw, TEXTS)
-        classes, said = table_of(con, "VARCHAR", rows), warnings(con)
-        groups = defaultdict(set)
-        for _, value in rows:
-            groups[folded(value)].add(value)
-        several = {key: values for key, values in groups.items() if key is not None and len(values) > 1}
-        found = re.search(
-            r"s: (\d+) of its values, in (\d+) rows, are (\d+) if case, blanks and dashes are ignored", said
-        )
-        assert bool(found) == bool(several)
-        if found:
-            spellings, counted, values = map(int, found.groups())
-            assert spellings == sum(map(len, several.values())) and values == len(several)
-            assert counted == sum(folded(value) in several for _, value in rows)
-        alone = [
-            [value for value in members if value is not None]
-            for members in classes.values()
-            if len({value for value in members if value is not None}) > 1
-            and len({folded(value) for value in members if value is not None}) == 1
-        ]
-        in_words = f", and {sum(map(len, alone)):,} rows are in classes of one of these alone" if alone else ";"
-        assert not found or in_words in said
-        seen[bool(found), bool(alone)] += 1
-    assert min(seen[True, True], seen[True, False], seen[False, False]) > 0
+@search(8, draw=draws)
+def test_spellings_are_counted(con: Any, draw: random.Random) -> None:
+    rows = drawn(draw, TEXTS)
+    classes, said = table_of(con, "VARCHAR", rows), warnings(con)
+    groups = defaultdict(set)
+    for _, value in rows:
+        groups[folded(value)].add(value)
+    several = {key: values for key, values in groups.items() if key is not None and len(values) > 1}
+    found = re.search(r"s: (\d+) of its values, in (\d+) rows, are (\d+) if case, blanks and dashes are ignored", said)
+    assert bool(found) == bool(several)
+    if found:
+        spellings, counted, values = map(int, found.groups())
+        assert spellings == sum(map(len, several.values())) and values == len(several)
+        assert counted == sum(folded(value) in several for _, value in rows)
+    alone = [
+        [value for value in members if value is not None]
+        for members in classes.values()
+        if len({value for value in members if value is not None}) > 1
+        and len({folded(value) for value in members if value is not None}) == 1
+    ]
+    in_words = f", and {sum(map(len, alone)):,} rows are in classes of one of these alone" if alone else ";"
+    assert not found or in_words in said
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["INTEGER", "DECIMAL(9,2)", "DOUBLE"])
-def test_lone_values_and_near_ones_are_counted(con: Any, kind: str) -> None:
-    draw, seen = random.Random(kind), Counter()
-    for _ in range(25 * TIMES):
-        rows = drawn(draw, NUMBERS)
-        classes, said = table_of(con, kind, rows), warnings(con)
-        lone = [values for values in classes.values() if None in values and len(set(values)) == 2]
-        numbers = [value for _, value in rows if value is not None]
-        width = Fraction(max(numbers, default=0) - min(numbers, default=0), 100)
-        near = []
-        for values in classes.values():
-            there = [value for value in values if value is not None]
-            if len(set(there)) > 1 and max(there) - min(there) <= width:
-                near.append(there)
-        for members, words in (
-            (lone, "classes of one value beside NULL"),
-            (near, "classes whose values lie within 1/100"),
-        ):
-            line = f"{sum(map(len, members))} of {len(rows)} rows are in {words}"
-            assert (line in said) == bool(members) == (words in said), (rows, said)
-        seen[bool(lone), bool(near)] += 1
-        assert "1/100" not in warnings(con, "range:k=1,e=1")
-        assert not warnings(con, "k:2")
-    assert all(seen[pair] for pair in ((True, False), (False, True), (False, False)))
+@search(8, draw=draws)
+def test_lone_values_and_near_ones_are_counted(con: Any, draw: random.Random) -> None:
+    rows, kind = drawn(draw, NUMBERS), draw.choice(["INTEGER", "DECIMAL(9,2)", "DOUBLE"])
+    classes, said = table_of(con, kind, rows), warnings(con)
+    lone = [values for values in classes.values() if None in values and len(set(values)) == 2]
+    numbers = [value for _, value in rows if value is not None]
+    width = Fraction(max(numbers, default=0) - min(numbers, default=0), 100)
+    near = []
+    for values in classes.values():
+        there = [value for value in values if value is not None]
+        if len(set(there)) > 1 and max(there) - min(there) <= width:
+            near.append(there)
+    for members, words in (
+        (lone, "classes of one value beside NULL"),
+        (near, "classes whose values lie within 1/100"),
+    ):
+        line = f"{sum(map(len, members))} of {len(rows)} rows are in {words}"
+        assert (line in said) == bool(members) == (words in said), (rows, said)
+    assert "1/100" not in warnings(con, "range:k=1,e=1")
+    assert not warnings(con, "k:2")
 
 
 def test_what_values_alone_tell(engine: Any, con: Any) -> None:

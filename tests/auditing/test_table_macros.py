@@ -10,10 +10,10 @@ from typing import Any
 import duckdb
 import pytest
 import random_cases
+from strategies import search, seeds
 
 import ldiv_db
 from tests.sql.table_macros import JUDGED, PATH, text
-from tests.times import seeds
 
 #: What each parameter is drawn from.
 DRAWN: dict[str, list[Any]] = {
@@ -40,7 +40,7 @@ def asked(draw: random.Random, name: str) -> tuple[dict[str, Any], str]:
     return {name: {**given, **distance}}, f"'{name}', {by_name['parameter']}{others}"
 
 
-@pytest.mark.parametrize("seed", seeds(1_000))
+@search(16, seed=seeds)
 def test_verdicts_are_those_of_check(con: Any, seed: int) -> None:
     draw = random.Random(seed)
     case = random_cases.random_case(draw, seed)
@@ -113,7 +113,7 @@ def test_the_same_values_are_equal(con: Any, kind: str, values: str) -> None:
     con.execute(f'CREATE TABLE t ("the age" INTEGER, s {kind})')
     con.execute(f"INSERT INTO t SELECT i // 4, ({values})[i % 4 + 1] FROM range(12) AS t(i)")
     for qi, sensitive in ((["the age"], "s"), (["s"], "the age")):
-        for l in (2, 3, 4):
+        for l in (2, 4):
             (audit,) = ldiv_db.check(con, "t", qi, sensitive, f"distinct:{l}")
             found = one(con, f"ldiv_check('t', {listed(qi)}, ?, 'distinct', {l})", sensitive)
             assert found["violating_classes"] == audit.verdicts[0].violating_classes

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
 import pytest
+from strategies import some
 from what_profiles_write import ASKED, EVENTS, make, profiled, starter
 
 import ldiv_db
@@ -22,8 +24,7 @@ NAMES = (
 )  # fmt: skip
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", some(NAMES))
 def test_whose_a_row_is_stays_unpublished_whatever_it_is_called(con: Any, tmp_path: Path, name: str) -> None:
     make(con, name, more="")
     skeleton = starter(con, tmp_path, "event")
@@ -34,7 +35,8 @@ def test_whose_a_row_is_stays_unpublished_whatever_it_is_called(con: Any, tmp_pa
 
 
 @pytest.mark.parametrize(
-    "value", ["hash(p) % 1000000007", "'x' || hash(p)", "CAST(md5(CAST(p AS VARCHAR)) AS UUID)", "'u' || 10000 + p"]
+    "value",
+    some(["CAST(md5(CAST(p AS VARCHAR)) AS UUID)", "hash(p) % 1000000007", "'x' || hash(p)", "'u' || 10000 + p"]),
 )
 def test_what_belongs_together_is_somebodys_whatever_its_type(con: Any, value: str) -> None:
     con.execute(EVENTS.format(name="hidden").replace("'h' || p", value))
@@ -53,10 +55,10 @@ def test_what_does_not_belong_together_is_nobodys(con: Any, tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     "value",
-    [
+    some([
         "'10.0.' || p % 5 || '.' || p", "'fe80::' || p % 9", "'00:1b:44:11:3a:' || 10 + p % 40", "'@h' || p % 40",
         "'h' || p % 40 || '@example.org'", "'+49 30 ' || 100000 + p % 40", "'DE89370400440532' || 100000 + p % 40",
-    ],
+    ], 2),
 )  # fmt: skip
 def test_addresses_are_known_by_their_form(con: Any, value: str) -> None:
     con.execute(EVENTS.format(name="x").replace("'h' || p", value))
@@ -64,9 +66,9 @@ def test_addresses_are_known_by_their_form(con: Any, value: str) -> None:
     assert (found.role, found.reason) == ("identifier", "its values look like addresses or numbers of people")
 
 
-@pytest.mark.parametrize("name", ["customer_type", "product_name", "user_agent", "city", "paid", "hostname", "number"])
-def test_what_only_mentions_people_names_nobody(name: str) -> None:
-    assert not tells_somebody(name)
+def test_what_only_mentions_people_names_nobody() -> None:
+    names = ["customer_type", "product_name", "user_agent", "city", "paid", "hostname", "number"]
+    assert not any(map(tells_somebody, names))
 
 
 def test_a_name_that_people_share_is_no_ones_own() -> None:
@@ -92,8 +94,7 @@ def test_measures_are_ranges_and_what_is_dropped_has_its_reason(con: Any, tmp_pa
     assert skeleton.policy["identifiers"] == ["tags", "number"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "sensitive"), ASKED)
+@pytest.mark.parametrize(("name", "sensitive"), some(starmap(pytest.param, ASKED)))
 def test_every_policy_of_a_profile_is_one_that_plans(
     con: Any, tmp_path: Path, name: str, sensitive: tuple[str, ...]
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from times import seeds
+from strategies import search, seeds, some
 
 import ldiv_db
 from ldiv_db import InfeasibleError, PolicyError
@@ -145,7 +145,10 @@ def test_of_two_candidates_the_one_that_loses_fewer_rows_is_taken_and_the_other_
     planned(clinic, started(clinic))
 
 
-@pytest.mark.parametrize(("ours", "theirs"), [("INTEGER", "VARCHAR"), ("VARCHAR", "INTEGER"), ("DOUBLE", "BIGINT")])
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    some(map(pytest.param, ["INTEGER", "VARCHAR", "DOUBLE"], ["VARCHAR", "INTEGER", "BIGINT"])),
+)
 def test_keys_of_another_type_are_read_as_the_parent_has_them(clinic: Any, ours: str, theirs: str) -> None:
     for table, kind in (("stays", ours), ("patients", theirs)):
         clinic.execute(f"ALTER TABLE {table} ALTER patient_nr TYPE {kind} USING CAST(substr(patient_nr, 2) AS {kind})")
@@ -209,7 +212,7 @@ def test_people_are_those_of_a_column_where_the_key_is_of_their_stays(clinic: An
     planned(clinic, found)
 
 
-@pytest.mark.parametrize("many", ["persons", "employees", "users", "students", "people", "members", "clientes"])
+@pytest.mark.parametrize("many", some(["employees", "persons", "users", "students", "people", "members", "clientes"]))
 def test_people_are_known_by_the_plural_and_lists_of_places_are_none(many: str) -> None:
     con = duckdb.connect()
     con.execute("CREATE TABLE countries AS SELECT i AS id, 'country ' || i AS name FROM range(1, 21) AS r(i)")
@@ -258,12 +261,12 @@ def test_every_quasi_identifier_has_a_level_file_of_its_own(clinic: Any) -> None
     assert found.text.count("taxonomy: {file: patients_sex.csv}") == 1
 
 
-@pytest.mark.parametrize("seed", seeds(24))
+@search(2, seed=seeds)
 def test_policies_of_random_schemas_resolve(seed: int) -> None:
     """Messy ones: people are missing, references lost, values unknown, types other. A plan may lack people alone."""
     rng = random.Random(seed)
     con, names = duckdb.connect(), rng.choice([choice for choice in CHOICES if len(choice) > 1])
-    fill(con, names, drawn(rng, names, rng.randrange(30, 90), values="abcdefghijklm"))
+    fill(con, names, drawn(rng, names, rng.randrange(20, 50), values="abcdefghijklm"))
     messy = {
         "patients": ["DELETE FROM patients WHERE no % 9 = 0", "UPDATE patients SET age = NULL WHERE no % 4 = 0",
                      "UPDATE patients SET who = NULL WHERE no % 11 = 0"],

@@ -20,8 +20,8 @@ PAIRS = [("patients", "stays"), ("stays", "labs"), ("patients", "labs")]
 
 
 def clinic() -> duckdb.DuckDBPyConnection:
-    con = duckdb.connect()
-    fill(con, NAMES, drawn(random.Random(4), NAMES, 60, values="abcdefghij"))
+    con = duckdb.connect(config={"threads": 1})
+    fill(con, NAMES, drawn(random.Random(4), NAMES, 24, values="abcdefghij"))
     return con
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from datetime import date, timedelta
 from typing import Any
 
-import duckdb
 import oracle
 import pytest
+from strategies import some
 
 import ldiv_db
 from ldiv_db.database.errors import InfeasibleError, PolicyError
 
-ALGORITHMS = ["topdown", "mondrian", "peel", "stratified", {"name": "mondrian", "split": "relaxed"}, "auto"]
+ALGORITHMS = ["topdown", "peel", "mondrian", "stratified", {"name": "mondrian", "split": "relaxed"}, "auto"]
 RANGE, PROXIMITY = {"range": {"k": 3, "e": "90.5"}}, {"proximity": {"epsilon": "10.5", "m": 3}}
 
 
@@ -40,24 +41,21 @@ def published(con: Any) -> list[tuple[Any, Any]]:
     return con.execute("SELECT class_id, wage FROM o").fetchall()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", some(ALGORITHMS, 2))
 @pytest.mark.parametrize("require", [RANGE, PROXIMITY], ids=["range", "proximity"])
 def test_every_class_is_good_and_every_row_is_published(con: Any, require: Any, algorithm: Any) -> None:
     ((name, parameters),) = require.items()
-    for seed in range(2):
-        rows = rows_of((seed, name).__repr__())
-        fill(con, rows)
-        policy = policy_of(require, {"k": 4}, algorithm=algorithm, target={"table": "o", "if_exists": "replace"})
-        result = ldiv_db.run(con, policy | {"output": {"class_id": True}})
-        assert len(published(con)) == len(rows)
-        assert not oracle.violations(published(con), name, parameters)
-        assert not oracle.violations(published(con), "k", 4)
-        classes = len({key for key, _ in published(con)})
-        assert classes > 1 and all(verdict["holds"] for verdict in result.requirements)
+    rows = rows_of(name)
+    fill(con, rows)
+    result = ldiv_db.run(con, policy_of(require, {"k": 4}, algorithm=algorithm, output={"class_id": True}))
+    assert len(published(con)) == len(rows)
+    assert not oracle.violations(published(con), name, parameters)
+    assert not oracle.violations(published(con), "k", 4)
+    classes = len({key for key, _ in published(con)})
+    assert classes > 1 and all(verdict["holds"] for verdict in result.requirements)
 
 
-@pytest.mark.parametrize("algorithm", ["incognito", "tds", "cuts"])
+@pytest.mark.parametrize("algorithm", some(["cuts", "incognito", "tds"]))
 def test_global_recodings_keep_a_range_and_refuse_proximity(con: Any, algorithm: str) -> None:
     fill(con, rows_of(algorithm))
     keys = {"age": {"taxonomy": {"ranges": [5, 20]}}, "zip": {"taxonomy": {"prefix": [2, 1]}}}
@@ -81,18 +79,6 @@ def test_classes_that_unions_would_spoil_have_ids(con: Any) -> None:
         ldiv_db.plan(con, policy_of(PROXIMITY, output={"class_id": False}))
     ldiv_db.run(con, policy_of(PROXIMITY))
     assert published(con)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("algorithm", ["topdown", "peel"])
-def test_threads_and_the_order_of_rows_change_nothing(algorithm: str) -> None:
-    rows, found = rows_of(algorithm), []
-    for threads, order in ((1, 1), (2, -1)):
-        with duckdb.connect(config={"threads": threads}) as con:
-            fill(con, rows[::order])
-            ldiv_db.run(con, policy_of(PROXIMITY, algorithm=algorithm))
-            found.append(con.execute("SELECT * FROM o ORDER BY ALL").fetchall())
-    assert found[0] == found[1]
 
 
 def test_times(con: Any) -> None:
@@ -123,7 +109,7 @@ def test_what_a_bad_table_allows(con: Any) -> None:
     rows = [(i // 8, "00", wage) for i, wage in enumerate(wages)]
     fill(con, rows)
     require = {"proximity": {"epsilon": 5, "m": 2}}
-    for algorithm in ("topdown", "mondrian", "peel"):
+    for algorithm in ("topdown", "peel"):
         with pytest.raises(InfeasibleError) as raised:
             ldiv_db.run(con, policy_of(require, algorithm=algorithm))
         assert f"{algorithm} found no classes of all rows that meet proximity epsilon=5, m=2" in str(raised.value)
@@ -139,10 +125,7 @@ def test_parts_may_be_good_where_the_table_is_not(con: Any) -> None:
     for algorithm in ("topdown", "mondrian"):
         target = {"table": "o", "if_exists": "replace"}
         ldiv_db.run(con, policy_of({"proximity": {"epsilon": 1, "m": 2}}, algorithm=algorithm, target=target))
-        assert sorted(len([k for k, _ in published(con) if k == key]) for key in {k for k, _ in published(con)}) == [
-            2,
-            2,
-        ]
+        assert sorted(Counter(key for key, _ in published(con)).values()) == [2, 2]
 
 
 def test_attacks_stay_below_what_it_promises(con: Any) -> None:
@@ -154,14 +137,16 @@ def test_attacks_stay_below_what_it_promises(con: Any) -> None:
     assert pytest.approx(1 / 3) in [gain.bound for gain in gains if gain.bound is not None]
 
 
-def test_files_of_texts_are_audited_as_numbers_and_times(con: Any, tmp_path: Any) -> None:
+@pytest.mark.parametrize(
+    ("kind", "wanted"),
+    some([pytest.param("TIMESTAMP WITH TIME ZONE", "720 hours"), pytest.param("DATE", "30 days")]),
+)
+def test_files_of_texts_are_audited_as_numbers_and_times(con: Any, tmp_path: Any, kind: str, wanted: str) -> None:
     start = date(2024, 1, 1)
-    rows = [(i % 20, "00", start + timedelta(days=i * 17 % 100)) for i in range(40)]
-    for kind, wanted in (("DATE", "30 days"), ("TIMESTAMP WITH TIME ZONE", "720 hours")):
-        fill(con, rows, kind)
-        target = str(tmp_path / f"{len(kind)}.csv")
-        require = {"range": {"k": 3, "e": wanted}}
-        result = ldiv_db.run(con, policy_of(require, {"proximity": {"epsilon": "2 days", "m": 3}}, target=target))
-        assert [verdict["holds"] for verdict in result.requirements] == [True, True]
-        with_days = con.execute(f"SELECT class_id, CAST(wage AS DATE) - DATE '2024-01-01' FROM '{target}'").fetchall()
-        assert not oracle.violations(with_days, "range", {"k": 3, "e": 29})
+    fill(con, [(i % 20, "00", start + timedelta(days=i * 17 % 100)) for i in range(40)], kind)
+    target = str(tmp_path / "o.csv")
+    require = {"range": {"k": 3, "e": wanted}}
+    result = ldiv_db.run(con, policy_of(require, {"proximity": {"epsilon": "2 days", "m": 3}}, target=target))
+    assert [verdict["holds"] for verdict in result.requirements] == [True, True]
+    with_days = con.execute(f"SELECT class_id, CAST(wage AS DATE) - DATE '2024-01-01' FROM '{target}'").fetchall()
+    assert not oracle.violations(with_days, "range", {"k": 3, "e": 29})

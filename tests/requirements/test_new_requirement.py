@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from strategies import some
 
 import ldiv_db
 from ldiv_db.database.errors import InfeasibleError, PolicyError
@@ -70,8 +71,7 @@ def policy(**changes: Any) -> dict[str, Any]:
     return base | {"quasi_identifiers": {"age": {"numeric": True}}} | changes
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("algorithm", ["auto", "bsgi", "topdown", "mondrian", "peel", "tp", "cuts"])
+@pytest.mark.parametrize("algorithm", some(["bsgi", "cuts", "auto", "topdown", "mondrian", "peel", "tp"], 2))
 def test_runs_meet_it(algorithm: str, con: Any, rows: None) -> None:
     age = {"taxonomy": {"ranges": [5, 10]}} if algorithm == "cuts" else {"numeric": True}
     keys = {"quasi_identifiers": {"age": age}}

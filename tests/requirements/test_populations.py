@@ -9,9 +9,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
-from times import seeds
+from strategies import draws, search, seeds, some
+from tables import fill
 
 import ldiv_db
 from ldiv_db.database.errors import InfeasibleError, PolicyError
@@ -79,10 +79,10 @@ def draw_requirement(source: random.Random) -> dict[str, Any]:
 
 def place(con: Any, folder: Path, rows: list[tuple[Any, ...]], people: list[tuple[Any, ...]]) -> None:
     """The tables of the source and of the population, and the level files."""
-    con.execute("CREATE OR REPLACE TABLE source (city VARCHAR, job VARCHAR, disease VARCHAR)")
-    con.executemany("INSERT INTO source VALUES (?, ?, ?)", [(*row, f"d{i % 3}") for i, row in enumerate(rows)])
-    con.execute("CREATE OR REPLACE TABLE people (JOB VARCHAR, number INTEGER, city VARCHAR)")
-    con.executemany("INSERT INTO people VALUES (?, ?, ?)", [(job, i, city) for i, (city, job) in enumerate(people)])
+    columns = {"city": "VARCHAR", "job": "VARCHAR", "disease": "VARCHAR"}
+    fill(con, "source", columns, [(*row, f"d{i % 3}") for i, row in enumerate(rows)])
+    columns = {"JOB": "VARCHAR", "number": "INTEGER", "city": "VARCHAR"}
+    fill(con, "people", columns, [(job, i, city) for i, (city, job) in enumerate(people)])
     for name, tree in TREES.items():
         (folder / f"{name}.csv").write_text("".join(f"{';'.join([leaf, *up])}\n" for leaf, up in tree.items()))
 
@@ -123,8 +123,7 @@ def loss(labels: list[tuple[Any, ...]]) -> float:
     return sum(cells) / len(cells)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", seeds(24))
+@search(3, seed=seeds)
 def test_incognito_finds_the_best_of_all_levels(con: Any, tmp_path: Path, seed: int) -> None:
     """Every vector of levels is judged by brute force: the loss is the least of those that hold, or none does."""
     rows, people = draw_case(seed)
@@ -144,8 +143,7 @@ def test_incognito_finds_the_best_of_all_levels(con: Any, tmp_path: Path, seed: 
     assert holds(require, released(con), people)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", seeds(24))
+@search(3, seed=seeds)
 def test_tds_keeps_what_no_single_value_can_be_specialised_of(con: Any, tmp_path: Path, seed: int) -> None:
     """What it publishes holds by brute force, and fails with the children of any one value in its place."""
     rows, people = draw_case(seed)
@@ -179,7 +177,7 @@ def _child(value: str, leaf: str, tree: dict[str, tuple[str, ...]]) -> str:
     return way[way.index(value) - 1]
 
 
-@pytest.mark.parametrize("seed", seeds(24))
+@search(5, seed=seeds)
 def test_any_table_is_checked_by_whom_its_labels_cover(con: Any, tmp_path: Path, seed: int) -> None:
     """Labels at random: classes overlap, some cover nobody. The verdict and the worst by brute force.
 
@@ -191,7 +189,7 @@ def test_any_table_is_checked_by_whom_its_labels_cover(con: Any, tmp_path: Path,
     nodes = [sorted({*tree, *itertools.chain(*tree.values())}) for tree in TREES.values()]
     table = [tuple(source.choice([*own, None]) for own in nodes) for _ in range(source.randint(1, 5))]
     table = [source.choice(table) for _ in range(source.randint(1, 15))]
-    con.execute("CREATE TABLE released (city VARCHAR, job VARCHAR, disease VARCHAR)")
+    con.execute("CREATE OR REPLACE TABLE released (city VARCHAR, job VARCHAR, disease VARCHAR)")
     con.executemany("INSERT INTO released VALUES (?, ?, 'd')", table)
     require = draw_requirement(source)
     ((name, asked),) = require.items()
@@ -233,21 +231,6 @@ def test_presence_is_not_known_of_classes_that_share_people(con: Any, tmp_path: 
     assert ldiv_db.check(con, "released", policy=policy_of(fewest, "tds"), **asked)[0].holds
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", seeds(6))
-def test_the_release_is_the_same_for_any_order_and_two_threads(tmp_path: Path, seed: int) -> None:
-    rows, people = draw_case(seed)
-    found = []
-    for threads in (1, 2):
-        with duckdb.connect(config={"threads": threads}) as con:
-            order = random.Random(threads)
-            place(con, tmp_path, rows, order.sample(people, len(people)))
-            require = {"k_map": {"k": min(4, len(people)), "population": PEOPLE}}
-            ldiv_db.run(con, policy_of(require, "tds"), folder=tmp_path)
-            found.append(con.execute("SELECT * FROM released").fetchall())
-    assert found[0] == found[1]
-
-
 def test_ranges_prefixes_and_values_nobody_published_has(con: Any, tmp_path: Path) -> None:
     """A population's values that the source lacks count for the labels that cover them, and for no narrower one."""
     con.execute("CREATE TABLE source AS SELECT * FROM (VALUES (1, '101', 'x'), (2, '102', 'y')) AS v (age, zip, s)")
@@ -284,7 +267,7 @@ def hull(one: Any, other: Any) -> Any:
 def test_k_map_survives_the_union_of_any_classes_and_delta_presence_does_not() -> None:
     """Random boxes that may overlap: their hull has the people of both; its presence may leave both bounds."""
     source, above, below = random.Random(0), 0, 0
-    for _ in range(3_000 * len(seeds(1))):
+    for _ in range(1_000):
         people = [(source.randint(0, 8), source.randint(0, 8)) for _ in range(source.randint(4, 30))]
         one, other = boxes(source), boxes(source)
         covered, both = (inside(one, people), inside(other, people)), inside(hull(one, other), people)
@@ -298,20 +281,19 @@ def test_k_map_survives_the_union_of_any_classes_and_delta_presence_does_not() -
     assert above and below
 
 
-def test_delta_presence_survives_the_union_of_classes_that_part_the_people() -> None:
+@search(40, source=draws)
+def test_delta_presence_survives_the_union_of_classes_that_part_the_people(source: random.Random) -> None:
     """People of two classes, none in both, and nobody else: the presence lies between."""
-    source = random.Random(1)
-    for _ in range(1_000 * len(seeds(1))):
-        people = [source.randint(1, 20) for _ in range(2)]
-        rows = [source.randint(0, count) for count in people]
-        shares = [Fraction(n, count) for n, count in zip(rows, people, strict=True)]
-        assert min(shares) <= Fraction(sum(rows), sum(people)) <= max(shares)
+    people = [source.randint(1, 20) for _ in range(2)]
+    rows = [source.randint(0, count) for count in people]
+    shares = [Fraction(n, count) for n, count in zip(rows, people, strict=True)]
+    assert min(shares) <= Fraction(sum(rows), sum(people)) <= max(shares)
 
 
 # -- attacks ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", seeds(8))
+@search(2, seed=seeds)
 def test_attacks_keep_what_is_promised_of_the_population(con: Any, tmp_path: Path, seed: int) -> None:
     """The population that a requirement names is taken without being said, and another promises nothing."""
     rows, people = draw_case(seed, odd=False)
@@ -332,7 +314,7 @@ def test_attacks_keep_what_is_promised_of_the_population(con: Any, tmp_path: Pat
     assert attacks["marketer"].holds
     assert attacks["presence"].gain == pytest.approx(max(n / covered[labels] for labels, n in classes.items()))
     assert attacks["presence"].holds is not False
-    con.execute("CREATE TABLE others AS FROM people")
+    con.execute("CREATE OR REPLACE TABLE others AS FROM people")
     others = ldiv_db.attack(con, "released", policy=policy, folder=tmp_path, population="others").attacks
     assert {one.name: one.gains[0].bound for one in others}["presence"] is None
 
@@ -352,7 +334,7 @@ def test_a_broken_promise_is_found(con: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "algorithm", ["bsgi", "cuts", "annealing", "topdown", "mondrian", "peel", "tp", "tp_plus", "hilbert"]
+    "algorithm", some(["bsgi", "cuts", "annealing", "topdown", "mondrian", "peel", "tp", "tp_plus", "hilbert"], 3)
 )
 def test_other_algorithms_refuse(con: Any, tmp_path: Path, algorithm: str) -> None:
     place(con, tmp_path, *draw_case(0))
@@ -365,7 +347,7 @@ def test_other_algorithms_refuse(con: Any, tmp_path: Path, algorithm: str) -> No
         ldiv_db.run(con, policy, folder=tmp_path)
 
 
-@pytest.mark.parametrize("algorithm", ["auto", "fast"])
+@pytest.mark.parametrize("algorithm", some(["auto", "fast"]))
 def test_whom_the_policy_leaves_the_algorithm_tds_runs(con: Any, tmp_path: Path, algorithm: str) -> None:
     place(con, tmp_path, *draw_case(0))
     policy = policy_of({"k_map": {"k": 2, "population": PEOPLE}}, "tds")

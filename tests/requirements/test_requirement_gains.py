@@ -5,13 +5,12 @@ from __future__ import annotations
 import importlib.util
 import math
 import random
-from collections import Counter
 from typing import Any
 
 import oracle
 import pytest
+from strategies import draws, search, some
 from test_requirement_oracle import load, measured
-from times import TIMES
 
 import ldiv_db
 from ldiv_db.requirements import REQUIREMENTS, RequirementSpec
@@ -32,20 +31,15 @@ def drawn_table(draw: random.Random, classes: int) -> list[list[Any]]:
     ]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "argument"), REQUIRED)
-def test_verdicts_are_those_of_the_definition(engine: Any, con: Any, name: str, argument: dict[str, Any]) -> None:
-    draw, seen = random.Random(f"{name} {argument}"), Counter[bool]()
-    requirement = RequirementSpec(name, argument).resolve(None)
-    for _ in range(12 * TIMES):
-        classes = drawn_table(draw, draw.randint(1, 12))
-        table = [value for values in classes for value in values]
-        found = measured(engine, con, requirement, load(engine, classes))
-        for number, values in enumerate(classes):
-            good = oracle.gain_is_allowed(values, table, name, argument)
-            assert found[number][::2] == (len(values), good), (values, table)
-            seen[good] += 1
-    assert min(seen[True], seen[False]) > 0
+@search(4, draw=draws)
+def test_verdicts_are_those_of_the_definition(engine: Any, con: Any, draw: random.Random) -> None:
+    tables = drawn_table(draw, draw.randint(1, 12))
+    whole, classes = [value for values in tables for value in values], load(engine, tables)
+    for name, argument in REQUIRED:
+        found = measured(engine, con, RequirementSpec(name, argument).resolve(None), classes)
+        for number, values in enumerate(tables):
+            good = oracle.gain_is_allowed(values, whole, name, argument)
+            assert found[number][::2] == (len(values), good), (name, argument, values)
 
 
 @pytest.mark.parametrize(
@@ -75,17 +69,15 @@ def test_known_classes(
     assert worst == pytest.approx(reached)
 
 
-@pytest.mark.parametrize(("name", "argument"), REQUIRED)
-def test_the_union_of_good_classes_is_good(name: str, argument: dict[str, Any]) -> None:
+@search(60, draw=draws)
+def test_the_union_of_good_classes_is_good(draw: random.Random) -> None:
     """As `monotone` says: no counterexample among random tables of a union and other rows."""
-    assert REQUIREMENTS[name].monotone
-    draw, tried = random.Random(f"union {name} {argument}"), 0
-    while tried < 150 * TIMES:
-        one, two, *rest = drawn_table(draw, draw.randint(2, 4))
-        table = [*one, *two, *(value for values in rest for value in values)]
+    one, two, *rest = drawn_table(draw, draw.randint(2, 4))
+    table = [*one, *two, *(value for values in rest for value in values)]
+    for name, argument in REQUIRED:
+        assert REQUIREMENTS[name].monotone
         if all(oracle.gain_is_allowed(values, table, name, argument) for values in (one, two)):
-            tried += 1
-            assert oracle.gain_is_allowed(one + two, table, name, argument), (one, two, rest)
+            assert oracle.gain_is_allowed(one + two, table, name, argument), (name, argument)
 
 
 @pytest.mark.skipif(importlib.util.find_spec("pycanon") is None, reason="pyCANON is not installed: the extra `peers`")
@@ -95,7 +87,7 @@ def test_pycanon_agrees_on_tables_without_nulls(con: Any) -> None:
     from pycanon import anonymity  # noqa: PLC0415
 
     draw = random.Random(8)
-    for number in range(12 * TIMES):
+    for number in range(12):
         rows = [(q, v) for q in "xyz" for v in [*"abcd", *draw.choices("aabcd", k=draw.randint(0, 9))]]
         data = pandas.DataFrame(rows, columns=["q", "s"])
         con.execute(f"CREATE TABLE t{number} AS SELECT * FROM data")
@@ -106,13 +98,12 @@ def test_pycanon_agrees_on_tables_without_nulls(con: Any) -> None:
         assert [verdict.worst for verdict in audit.verdicts] == pytest.approx([beta, delta])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("algorithm", ["topdown", "mondrian", "peel", "auto", "incognito"])
-@pytest.mark.parametrize(("name", "argument"), [("beta_likeness", 2), ("delta_disclosure", 2)])
-def test_releases_keep_to_it(con: Any, algorithm: str, name: str, argument: Any) -> None:
-    draw = random.Random(3)
+@pytest.mark.parametrize("algorithm", some(["topdown", "incognito", "mondrian", "peel", "auto"]))
+@pytest.mark.parametrize("name", ["beta_likeness", "delta_disclosure"])
+def test_releases_keep_to_it(con: Any, algorithm: str, name: str) -> None:
+    draw, argument = random.Random(3), 2
     con.execute("CREATE TABLE people (age INTEGER, town VARCHAR, s VARCHAR)")
-    rows = [(draw.randint(20, 60), draw.choice("xyz"), draw.choice("aaaabbbccd")) for _ in range(400)]
+    rows = [(draw.randint(20, 60), draw.choice("xyz"), draw.choice("aaaabbbccd")) for _ in range(200)]
     con.executemany("INSERT INTO people VALUES (?, ?, ?)", rows)
     tree = {"taxonomy": {"ranges": [5, 20]}}
     policy = {

@@ -6,6 +6,7 @@ from collections import Counter
 from fractions import Fraction
 
 import pytest
+from strategies import some
 
 import ldiv_db
 from ldiv_db.database.errors import InfeasibleError, PolicyError
@@ -76,7 +77,9 @@ def sizes(con):
     return Counter(con.execute("SELECT age, zip FROM out").fetchall()).values()
 
 
-@pytest.mark.parametrize("algorithm", ["topdown", "mondrian", "peel", "tds", "incognito", "cuts", "bsgi", "tp"])
+@pytest.mark.parametrize(
+    "algorithm", some(["bsgi", "topdown", "tp", "mondrian", "peel", "tds", "incognito", "cuts"], 3)
+)
 def test_every_algorithm_keeps_it(con, people, algorithm):
     bound = 0.2 if algorithm in ("bsgi", "tp") else 0.09
     asked = policy({"risk": bound}, {"frequency": 2}, algorithm=algorithm, over_time="independent")
@@ -94,7 +97,7 @@ def test_every_algorithm_keeps_it(con, people, algorithm):
     assert verdict.worst == pytest.approx(1 / min(sizes(con))) and verdict.worst <= bound
 
 
-@pytest.mark.parametrize("average", [0.02, "1/7", 0.5])
+@pytest.mark.parametrize("average", some(["1/7", 0.02, 0.5]))
 def test_a_mean_is_aimed_at_with_care_and_judged_as_it_is(con, people, average):
     result = ldiv_db.run(con, policy({"risk": {"average": average}}))
     (verdict,) = result.audits[0].verdicts
@@ -116,6 +119,7 @@ def test_what_cannot_be_kept_is_refused_with_the_nearest(con, people):
     assert {"require": [{"risk": {"max": 0.003333334}}]} in changes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("require", "asked", "threshold"),
     [({"risk": "1/11"}, {}, 0.090909091), ({"risk": 0.1}, {"threshold": 0.5}, 0.5), ({"k": 5}, {}, 0.2)],
