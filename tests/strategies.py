@@ -51,7 +51,11 @@ def search(count: int, **drawn: st.SearchStrategy[Any]) -> Callable[[Any], Any]:
 
 
 def some(cases: Iterable[Any], first: int = 1) -> list[Any]:
-    """The cases of a test: the first are of every pass, the others are `slow`."""
-    listed = [case if isinstance(case, type(pytest.param())) else pytest.param(case) for case in cases]
+    """The cases of a test, tuples of several parameters: the first are of every pass, the others are `slow`."""
+    params = type(pytest.param())
+    listed = [
+        case if isinstance(case, params) else pytest.param(*(case if isinstance(case, tuple) else [case]))
+        for case in cases
+    ]
     slow = [pytest.param(*case.values, marks=[*case.marks, pytest.mark.slow], id=case.id) for case in listed[first:]]
     return [*listed[:first], *slow]

@@ -5,7 +5,6 @@ import itertools
 import json
 import random
 from collections import Counter
-from itertools import starmap
 
 import duckdb
 import oracle
@@ -350,11 +349,7 @@ def test_a_table_of_one_class_tells_nothing_of_its_people(con):
 
 @pytest.mark.parametrize(
     ("parts", "linked"),
-    some(
-        starmap(
-            pytest.param, [((["AGE"], ["zip"]), 1), (None, 2), (("age", ["zip", "sex"]), 2), ((["sex"], ["zip"]), 2)]
-        )
-    ),
+    some([((["AGE"], ["zip"]), 1), (None, 2), (("age", ["zip", "sex"]), 2), ((["sex"], ["zip"]), 2)]),
 )
 def test_parts_are_linked_as_they_are_asked_for(con, parts, linked):
     """The parts say nothing of what is in neither of them."""

@@ -7,7 +7,6 @@ import math
 import random
 from collections import Counter, defaultdict
 from fractions import Fraction
-from itertools import starmap
 from typing import Any
 
 import duckdb
@@ -179,7 +178,7 @@ def test_releases_of_rows_apart(con, algorithm):
 @pytest.mark.parametrize(
     ("algorithm", "whose", "shares"),
     some(
-        starmap(pytest.param, [("topdown", TOGETHER, False), ("bsgi", "person", True), ("topdown", "person", True)]),
+        [("topdown", TOGETHER, False), ("bsgi", "person", True), ("topdown", "person", True)],
         2,
     ),
 )

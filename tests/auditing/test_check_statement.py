@@ -7,7 +7,6 @@ import random
 import re
 from collections import Counter
 from decimal import Decimal
-from itertools import starmap
 
 import duckdb
 import pytest
@@ -369,7 +368,7 @@ HELD_EQUAL = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "setting", "values"), some(starmap(pytest.param, HELD_EQUAL), 2))
+@pytest.mark.parametrize(("kind", "setting", "values"), some(HELD_EQUAL, 2))
 def test_all_that_is_handed_out_tells_values_apart_as_check_does(kind, setting, values):
     """By bytes, as classes and as sensitive values: statements, macros, tests of dbt and counts."""
     with duckdb.connect() as con:

@@ -233,7 +233,7 @@ def test_a_wrong_reading_of_people_publishes_nothing(released, broken, snapshot,
     assert snapshot(released) == before
 
 
-@pytest.mark.parametrize("which", some([FIRST, SECOND]))
+@pytest.mark.parametrize("which", some([(FIRST,), (SECOND,)]))
 def test_a_wrong_formula_publishes_nothing_of_people(released, broken, snapshot, which):
     before = snapshot(released)
     broken(*which)
@@ -268,7 +268,7 @@ def test_a_wrong_reading_publishes_nothing(released, broken, snapshot, which):
     assert snapshot(released) == before
 
 
-@pytest.mark.parametrize("which", some([FIRST, SECOND]))
+@pytest.mark.parametrize("which", some([(FIRST,), (SECOND,)]))
 def test_a_wrong_reading_leaves_no_file(patients, broken, tmp_path, which):
     broken(*which)
     into = tmp_path / "into"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import product, starmap
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -239,16 +239,13 @@ def test_nothing_else_has_the_bound(con: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("require", "need", "weaker"),
     some(
-        starmap(
-            pytest.param,
-            [
-                ([{"frequency": 2.5}, {"k": 5}], Need(5, 1, 2), 1),
-                ([{"t_closeness": 0.4}], Need(1, 3), 1),
-                ([{"distinct": 3}, {"k": 5}], Need(5, 3), 0),
-                ([{"entropy": 3}], Need(1, 3), 1),
-                ([{"threshold": {"default": 0.5, "x": 0.2}}], Need(1, 1, 2), 1),
-            ],
-        ),
+        [
+            ([{"frequency": 2.5}, {"k": 5}], Need(5, 1, 2), 1),
+            ([{"t_closeness": 0.4}], Need(1, 3), 1),
+            ([{"distinct": 3}, {"k": 5}], Need(5, 3), 0),
+            ([{"entropy": 3}], Need(1, 3), 1),
+            ([{"threshold": {"default": 0.5, "x": 0.2}}], Need(1, 1, 2), 1),
+        ],
         2,
     ),
 )
@@ -321,7 +318,7 @@ ALLOWED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("asked", "rows"), some(starmap(pytest.param, ALLOWED), 3))
+@pytest.mark.parametrize(("asked", "rows"), some(ALLOWED, 3))
 def test_nothing_that_the_policy_allows_loses_less(con: Any, asked: dict[str, Any], rows: list[Any]) -> None:
     """Of the releases of all classes, the first that `check` passes; means, budgets and blanked rows allow more."""
     con.execute("CREATE TABLE source (q INTEGER, s VARCHAR)")
@@ -348,7 +345,7 @@ def test_a_mean_promises_nothing_of_a_class() -> None:
 
 @pytest.mark.parametrize(
     ("missing", "judged"),
-    some(starmap(pytest.param, [("s", "ignore"), ("age", "judge"), ("s", "judge"), ("age", "ignore")])),
+    some([("s", "ignore"), ("age", "judge"), ("s", "judge"), ("age", "ignore")]),
 )
 def test_columns_of_nulls_have_a_bound(con: Any, tmp_path: Path, missing: str, judged: str) -> None:
     """NULL is a value of its own, of sensitive columns too unless it is not judged."""

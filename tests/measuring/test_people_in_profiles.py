@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +93,7 @@ def test_measures_are_ranges_and_what_is_dropped_has_its_reason(con: Any, tmp_pa
     assert skeleton.policy["identifiers"] == ["tags", "number"]
 
 
-@pytest.mark.parametrize(("name", "sensitive"), some(starmap(pytest.param, ASKED)))
+@pytest.mark.parametrize(("name", "sensitive"), some(ASKED))
 def test_every_policy_of_a_profile_is_one_that_plans(
     con: Any, tmp_path: Path, name: str, sensitive: tuple[str, ...]
 ) -> None:

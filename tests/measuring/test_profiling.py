@@ -10,7 +10,6 @@ from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
-from itertools import starmap
 from typing import Any
 
 import pytest
@@ -178,24 +177,21 @@ def test_prefixes_are_few_and_fall() -> None:
 @pytest.mark.parametrize(
     ("values", "way"),
     some(
-        starmap(
-            pytest.param,
-            [
-                ("CASE i % 2 WHEN 0 THEN 'a;\"b' ELSE 'y*' END", {"file": "x.csv"}),
-                ("lpad(CAST(hash(i) % 60 AS VARCHAR), 5, '0')", {"prefix": [5, 3, 1]}),
-                ("CASE i % 2 WHEN 0 THEN '*' ELSE 'y' END", None),
-                ("lpad(CAST(i % 40 AS VARCHAR), 5, '0')", {"file": "x.csv"}),
-                ("'a b' || hash(i) % 60", {"file": "x.csv"}),
-                ("' a' || i % 6", {"prefix": [3]}),
-                ("chr(160) || i % 6", {"prefix": [2]}),
-                ("'line' || chr(10) || i % 6", {"prefix": [6]}),
-                ("CASE i % 3 WHEN 0 THEN 'child' WHEN 1 THEN 'root' ELSE 'dog' END", {"prefix": [5]}),
-                ("CASE i % 2 WHEN 0 THEN 'X' ELSE 'y' END", {"prefix": [1]}),
-                ("CASE i % 2 WHEN 0 THEN '' ELSE 'y' END", {"prefix": [1]}),
-                ("CASE WHEN i < 0 THEN 'y' END", None),
-                ("i % 2 = 0", None),
-            ],
-        ),
+        [
+            ("CASE i % 2 WHEN 0 THEN 'a;\"b' ELSE 'y*' END", {"file": "x.csv"}),
+            ("lpad(CAST(hash(i) % 60 AS VARCHAR), 5, '0')", {"prefix": [5, 3, 1]}),
+            ("CASE i % 2 WHEN 0 THEN '*' ELSE 'y' END", None),
+            ("lpad(CAST(i % 40 AS VARCHAR), 5, '0')", {"file": "x.csv"}),
+            ("'a b' || hash(i) % 60", {"file": "x.csv"}),
+            ("' a' || i % 6", {"prefix": [3]}),
+            ("chr(160) || i % 6", {"prefix": [2]}),
+            ("'line' || chr(10) || i % 6", {"prefix": [6]}),
+            ("CASE i % 3 WHEN 0 THEN 'child' WHEN 1 THEN 'root' ELSE 'dog' END", {"prefix": [5]}),
+            ("CASE i % 2 WHEN 0 THEN 'X' ELSE 'y' END", {"prefix": [1]}),
+            ("CASE i % 2 WHEN 0 THEN '' ELSE 'y' END", {"prefix": [1]}),
+            ("CASE WHEN i < 0 THEN 'y' END", None),
+            ("i % 2 = 0", None),
+        ],
         3,
     ),
 )
@@ -220,21 +216,18 @@ def test_postal_codes_are_known_by_name(con: Any, name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "values", "taken"),
     some(
-        starmap(
-            pytest.param,
-            [
-                ("home", ["Norway", "Denmark", "Narnia"], None),
-                ("country", ["NO", "DK", "KE"], "country_alpha2"),
-                ("state", ["AL", "CA", "DE"], None),  # all of them are codes of countries
-                ("icd", ["E119", "250.00"], None),
-                ("icd_code", ["E119", "I10"], "icd10cm"),
-                ("home", ["Norway", "Denmark", "Kenya"], "country_name"),
-                ("nationality", ["NOR", "DNK", None], "country_alpha3"),
-                ("ward", ["A01", "B02"], None),
-                ("cause", [f"A{number}" for number in range(200, 290)], "icd10cm"),
-                ("cause", [f"A{number}" for number in range(200, 300)], None),  # A29 is no category
-            ],
-        ),
+        [
+            ("home", ["Norway", "Denmark", "Narnia"], None),
+            ("country", ["NO", "DK", "KE"], "country_alpha2"),
+            ("state", ["AL", "CA", "DE"], None),  # all of them are codes of countries
+            ("icd", ["E119", "250.00"], None),
+            ("icd_code", ["E119", "I10"], "icd10cm"),
+            ("home", ["Norway", "Denmark", "Kenya"], "country_name"),
+            ("nationality", ["NOR", "DNK", None], "country_alpha3"),
+            ("ward", ["A01", "B02"], None),
+            ("cause", [f"A{number}" for number in range(200, 290)], "icd10cm"),
+            ("cause", [f"A{number}" for number in range(200, 300)], None),  # A29 is no category
+        ],
         4,
     ),
 )
@@ -489,18 +482,15 @@ PLACES = {"taxonomy": {"ranges": [0.01, 0.1, 1, 10]}}
 @pytest.mark.parametrize(
     ("names", "most", "of_a_grid"),
     some(
-        starmap(
-            pytest.param,
-            [
-                (("homeLatitude", "homeLongitude"), 179, True),
-                (("pickup_lat", "home_lng"), 50, False),  # of two places
-                (("lat", "lon"), 50, True),
-                (("pickup_lat", "pickup_lng"), 50, True),
-                (("lat", "lon"), 359, False),  # no longitude has so many degrees
-                (("lat", "distance"), 50, False),
-                (("plate", "along"), 50, False),
-            ],
-        ),
+        [
+            (("homeLatitude", "homeLongitude"), 179, True),
+            (("pickup_lat", "home_lng"), 50, False),  # of two places
+            (("lat", "lon"), 50, True),
+            (("pickup_lat", "pickup_lng"), 50, True),
+            (("lat", "lon"), 359, False),  # no longitude has so many degrees
+            (("lat", "distance"), 50, False),
+            (("plate", "along"), 50, False),
+        ],
         2,
     ),
 )

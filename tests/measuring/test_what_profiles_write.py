@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ LIMITS = {
 }
 
 
-@pytest.mark.parametrize(("name", "sensitive"), some(starmap(pytest.param, ASKED[1:] + ASKED[:1])))
+@pytest.mark.parametrize(("name", "sensitive"), some(ASKED[1:] + ASKED[:1]))
 def test_every_door_judges_what_a_profile_requires(
     con: Any, tmp_path: Path, name: str, sensitive: tuple[str, ...]
 ) -> None:

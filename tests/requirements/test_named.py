@@ -3,7 +3,6 @@
 import datetime
 import json
 from decimal import Decimal
-from itertools import starmap
 
 import pytest
 from strategies import some
@@ -69,7 +68,7 @@ def mapping(spelling, share):
     return "{%s}" % (spelling.replace("0.4", str(share)) if "{" in spelling else f"{spelling}: {share}")
 
 
-@pytest.mark.parametrize(("kind", "value", "spelling"), some(starmap(pytest.param, SPELLINGS), 3))
+@pytest.mark.parametrize(("kind", "value", "spelling"), some(SPELLINGS, 3))
 def test_a_threshold_is_of_the_value_that_is_named(con, kind, value, spelling):
     """Half of the rows have it: a threshold of 0.4 cannot be met, one of 0.5 can, by run, plan and check alike."""
     fill(con, kind, value)
@@ -111,7 +110,7 @@ NO_VALUE = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "value", "threshold", "says"), some(starmap(pytest.param, NO_VALUE), 2))
+@pytest.mark.parametrize(("kind", "value", "threshold", "says"), some(NO_VALUE, 2))
 def test_a_value_that_no_row_has_is_an_error_unless_it_may_be_absent(con, kind, value, threshold, says):
     fill(con, kind, value)
     require = policy(threshold)["require"]
@@ -194,7 +193,7 @@ CATEGORIES = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "value", "categories"), some(starmap(pytest.param, CATEGORIES), 2))
+@pytest.mark.parametrize(("kind", "value", "categories"), some(CATEGORIES, 2))
 def test_categories_are_of_the_values_that_are_named(con, tmp_path, kind, value, categories):
     """In a policy's file and on a command line; that some of what is listed does not occur is no error."""
     fill(con, kind, value)
@@ -235,12 +234,7 @@ def test_a_merged_part_of_a_policy_is_read_as_written():
 
 @pytest.mark.parametrize(
     ("counts", "base"),
-    some(
-        starmap(
-            pytest.param,
-            [({None: 3, "b": 2, "c": 1, "d": 1}, "0.25"), ({"a": 2, "b": 1}, "0.5"), ({"a": 5, None: 1}, "0.5")],
-        )
-    ),
+    some([({None: 3, "b": 2, "c": 1, "d": 1}, "0.25"), ({"a": 2, "b": 1}, "0.5"), ({"a": 5, None: 1}, "0.5")]),
 )
 @pytest.mark.parametrize("algorithm", ["topdown", {"name": "cuts", "scheme": "none"}], ids=["topdown", "cuts"])
 def test_a_base_that_the_whole_table_meets_is_accepted(con, algorithm, counts, base):
