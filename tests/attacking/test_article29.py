@@ -6,7 +6,6 @@ import json
 import random
 from collections import Counter
 
-import duckdb
 import oracle
 import pytest
 import tables
@@ -417,21 +416,6 @@ def test_an_empty_release_tells_nothing(con):
     place(con, [], [(20, "123", "a")], [(20, "123", "a")])
     result = ldiv_db.attack(con, "t", policy=POLICY, targets="targets", control="control")
     assert counts(result, "inference") == (1, 0) and counts(result, NAMES[1]) == (0, 0)
-
-
-@pytest.mark.slow
-def test_the_same_for_any_order_and_number_of_threads(tmp_path):
-    targets, control = random_people(4, 300), random_people(5, 200)
-    results = []
-    for threads, step in ((2, 1), (1, 1), (2, -1)):
-        with duckdb.connect(config={"threads": threads}) as con:
-            fill(con, "x", COLUMNS, targets[::step])
-            fill(con, "control", COLUMNS, control[::step])
-            policy = POLICY | {"require": [{"k": 4}], "algorithm": "mondrian", "seed": 1, "nulls_sensitive": "value"}
-            ldiv_db.run(con, policy, folder=tmp_path)
-            words = {"policy": policy, "targets": "x", "control": "control", "tries": 50}
-            results.append(ldiv_db.attack(con, "y", population="x", downcoding=True, **words).as_dict())
-    assert results[0] == results[1] == results[2]
 
 
 # -- bad input ---------------------------------------------------------------------------------------------------

@@ -486,11 +486,13 @@ def test_the_same_for_any_order_and_number_of_threads(tmp_path):
     results = []
     for threads, step in ((2, 1), (1, 1), (2, -1)):
         with duckdb.connect(config={"threads": threads}) as con:
-            case.place(con, tmp_path)
+            case.place(con, tmp_path, [*range(len(case.rows))][::step])
             ldiv_db.run(con, case.policy, folder=tmp_path)
             fill(con, "people", {name: case.columns[name] for name in case.names}, people[::step])
             words = {"policy": case.policy, "folder": tmp_path, "known": "people", "show_values": True}
-            results.append(ldiv_db.attack(con, "out.released", population="source", **words).as_dict())
+            words |= dict.fromkeys(("population", "targets", "control", "definetti"), "source") | {"tries": 50}
+            found = ldiv_db.attack(con, "out.released", downcoding=True, counting=True, **words)
+            results.append(found.as_dict())
     assert results[0] == results[1] == results[2]
 
 

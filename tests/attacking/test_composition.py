@@ -1,7 +1,5 @@
 """The composition attack: against brute force over all matchings of people and rows, class by class."""
 
-import itertools
-from collections import Counter
 from fractions import Fraction
 
 import pytest
@@ -224,10 +222,3 @@ def test_bad_arguments_are_named(words, says, con, snapshot):
     with pytest.raises(PolicyError, match=says):
         ldiv_db.attack(con, "t", **words)
     assert snapshot(con) == before
-
-
-def test_the_brute_force_counts_matchings():
-    assert list(itertools.chain(seatings([{"a"}, {"a", "b"}], ["a", "b"]))) == [(("a", 0), ("b", 0))]
-    assert narrowed([{"a", "b"}], [{"a"}], ["a", "b"]) == ([{"a", "b"}], [{"a"}])
-    assert narrowed([{"a"}, {"a"}], [], ["a", "b"]) is None
-    assert Counter(len(way) for way in seatings([{"a"}, {"a"}], ["a", "a"])) == {2: 2}

@@ -200,21 +200,6 @@ def test_it_fails_where_they_do_not(con):
     assert abs(attack.gains[0].gain - attack.figures["by_chance"]) < 0.06
 
 
-def test_the_order_of_rows_and_threads_change_nothing(con):
-    draw = random.Random(3)
-    people = related(draw, 60)
-    rows = [(i // 3 % 40, f"[{cell[0]} .. {cell[0] + 2}]", "*", value) for i, (cell, value) in enumerate(people)]
-    found = []
-    for threads in (1, 2):
-        con.execute(f"SET threads = {threads}")
-        draw.shuffle(rows)
-        draw.shuffle(people)
-        fill(con, "t", {"class_id": "INTEGER", "a": "VARCHAR", "b": "VARCHAR", "s": "VARCHAR"}, rows)
-        fill(con, "truth", {"a": "INTEGER", "b": "INTEGER", "s": "VARCHAR"}, [(*cell, value) for cell, value in people])
-        found.append(definetti(ldiv_db.attack(con, "t", policy=policy(), definetti="truth")).as_dict())
-    assert found[0] == found[1]
-
-
 @pytest.mark.parametrize(
     ("words", "says"),
     [

@@ -245,7 +245,7 @@ def refused(con: Any, table: str, policy: Any, **options: Any) -> str:
 
 def test_a_release_of_something_else_is_named(released: dict[str, Any], con: Any) -> None:
     no_world = "no world, not even the source's own values, gives this release"
-    assert no_world in refused(con, "release", released | {"algorithm": {"name": "bsgi", "select": "greedy"}})
+    assert no_world in refused(con, "release", released | {"algorithm": "mondrian", "require": [{"k": 4}]})
     con.execute("UPDATE people SET value = 'C' WHERE id = 0")
     assert no_world in refused(con, "release", released)
 

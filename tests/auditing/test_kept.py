@@ -60,6 +60,7 @@ def test_one_row_of_ten_is_told() -> None:
     assert not KeptColumn("mail", rows=20, different=19, single=1, few=1).singles_out
 
 
+@pytest.mark.slow
 def test_every_call_tells_what_kept_columns_tell(con: Any) -> None:
     make(con)
     asked, qi = policy(*KEPT), list(QI)
@@ -97,6 +98,7 @@ def test_releases_over_time_tell_it_too(con: Any) -> None:
         assert "300 of 300 rows" in about("weight", call(con, asked).notes)
 
 
+@pytest.mark.slow
 def test_what_people_are_linked_by_is_no_wolf(con: Any) -> None:
     """A pseudonym of people with several rows is published to link them; one of a single row each finds it."""
     make(con)

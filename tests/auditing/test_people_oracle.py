@@ -112,21 +112,6 @@ def test_where_everybody_has_one_row_rows_are_people(draw: random.Random) -> Non
         assert oracle.people_are_good(pairs, name, argument, table) == expected, (name, argument)
 
 
-@search(30, draw=draws)
-def test_shares_add_to_one_and_rows_that_repeat_add_nothing(draw: random.Random) -> None:
-    pairs = people(draw, range(8))
-    found = oracle.shares_of_people(pairs)
-    assert sum(found.values()) == 1
-    assert oracle.shares_of_people([*pairs, draw.choice(pairs)]) == found
-
-
-def test_large_bags_are_judged_as_exactly_as_floats_are() -> None:
-    """Seventeen values of one person, of which whole numbers would be too large."""
-    pairs = [(person, value) for person in range(1, 18) for value in range(person)]
-    found = [oracle.people_are_good(pairs, "entropy", argument) for argument in (8, 14)]
-    assert found == [True, False]
-
-
 # -- a whole release -----------------------------------------------------------------------------------
 
 SOURCE = [("A", "flu"), ("B", "cold"), ("A", "cold"), ("C", "HIV"), (None, "flu"), (None, "flu")]
@@ -256,10 +241,3 @@ def test_whoever_joins_a_class_keeps_it_good(draw: random.Random) -> None:
         for argument in ARGUMENTS[name]:
             if oracle.people_are_good(one, name, argument):
                 assert oracle.people_are_good(one + joins, name, argument), (name, argument)
-
-
-@pytest.mark.parametrize(("name", "argument"), [("distinct", 2), ("p_sensitive", {"p": 2, "k": 2})])
-def test_another_row_of_somebody_in_it_may_spoil_a_class(name: str, argument: Any) -> None:
-    one: Pairs = [("A", "x"), ("B", "y")]
-    assert oracle.people_are_good(one, name, argument)
-    assert not oracle.people_are_good([*one, ("A", "y")], name, argument)

@@ -10,7 +10,6 @@ from typing import Any
 import duckdb
 import oracle
 import pytest
-from hypothesis import reject
 from strategies import search, seeds, some
 
 import ldiv_db
@@ -56,8 +55,8 @@ def sequences_of(release: list[tuple[Any, ...]]) -> dict[Any, list[tuple[Any, ..
     return shown
 
 
-@pytest.mark.parametrize("algorithm", some(LOCAL, 2))
-@search(2, seed=seeds)
+@pytest.mark.parametrize("algorithm", some(LOCAL))
+@search(3, seed=seeds)
 def test_every_position_of_a_class_is_good(con: Any, algorithm: str, seed: int) -> None:
     rng = random.Random(seed)
     rows, asked = test_aligned.visits(rng, rng.randrange(15, 30)), rng.choice(EACH)
@@ -65,7 +64,7 @@ def test_every_position_of_a_class_is_good(con: Any, algorithm: str, seed: int) 
     try:
         release, result = test_aligned.published(con, rows, require=require, algorithm=algorithm)
     except InfeasibleError:
-        reject()
+        return
     ((name, argument),) = asked.items()
     found = classes_at(sequences_of(release))
     assert all(oracle.class_is_good(values, name, argument) for values in found.values())

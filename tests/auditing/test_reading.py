@@ -9,6 +9,7 @@ from collections import defaultdict
 from fractions import Fraction
 from typing import Any
 
+import pytest
 from strategies import draws, search
 
 import ldiv_db
@@ -107,6 +108,7 @@ def test_what_values_alone_tell(engine: Any, con: Any) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_column_of_which_nothing_is_required_is_warned_of(con: Any) -> None:
     con.execute("CREATE TABLE t AS SELECT i AS q, 'v' || i % 3 AS s, 'HIV' AS other FROM range(12) AS r(i)")
     policy = {"source": "t", "target": "o", "quasi_identifiers": {"q": {"numeric": True}}, "sensitive": ["s", "other"]}

@@ -68,7 +68,7 @@ def mapping(spelling, share):
     return "{%s}" % (spelling.replace("0.4", str(share)) if "{" in spelling else f"{spelling}: {share}")
 
 
-@pytest.mark.parametrize(("kind", "value", "spelling"), some(SPELLINGS, 3))
+@pytest.mark.parametrize(("kind", "value", "spelling"), some(SPELLINGS, 2))
 def test_a_threshold_is_of_the_value_that_is_named(con, kind, value, spelling):
     """Half of the rows have it: a threshold of 0.4 cannot be met, one of 0.5 can, by run, plan and check alike."""
     fill(con, kind, value)
@@ -110,7 +110,7 @@ NO_VALUE = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "value", "threshold", "says"), some(NO_VALUE, 2))
+@pytest.mark.parametrize(("kind", "value", "threshold", "says"), some(NO_VALUE))
 def test_a_value_that_no_row_has_is_an_error_unless_it_may_be_absent(con, kind, value, threshold, says):
     fill(con, kind, value)
     require = policy(threshold)["require"]

@@ -41,7 +41,7 @@ def published(con: Any) -> list[tuple[Any, Any]]:
     return con.execute("SELECT class_id, wage FROM o").fetchall()
 
 
-@pytest.mark.parametrize("algorithm", some(ALGORITHMS, 2))
+@pytest.mark.parametrize("algorithm", some(ALGORITHMS))
 @pytest.mark.parametrize("require", [RANGE, PROXIMITY], ids=["range", "proximity"])
 def test_every_class_is_good_and_every_row_is_published(con: Any, require: Any, algorithm: Any) -> None:
     ((name, parameters),) = require.items()
@@ -126,15 +126,6 @@ def test_parts_may_be_good_where_the_table_is_not(con: Any) -> None:
         target = {"table": "o", "if_exists": "replace"}
         ldiv_db.run(con, policy_of({"proximity": {"epsilon": 1, "m": 2}}, algorithm=algorithm, target=target))
         assert sorted(Counter(key for key, _ in published(con)).values()) == [2, 2]
-
-
-def test_attacks_stay_below_what_it_promises(con: Any) -> None:
-    fill(con, rows_of("attacked"))
-    policy = policy_of(PROXIMITY)
-    ldiv_db.run(con, policy)
-    gains = [gain for attack in ldiv_db.attack(con, "o", policy=policy).attacks for gain in attack.gains]
-    assert {gain.holds for gain in gains} <= {True, None}
-    assert pytest.approx(1 / 3) in [gain.bound for gain in gains if gain.bound is not None]
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ def test_pycanon_agrees_on_tables_without_nulls(con: Any) -> None:
 
 
 @pytest.mark.parametrize("algorithm", some(["topdown", "incognito", "mondrian", "peel", "auto"]))
-@pytest.mark.parametrize("name", ["beta_likeness", "delta_disclosure"])
+@pytest.mark.parametrize("name", some(["delta_disclosure", "beta_likeness"]))
 def test_releases_keep_to_it(con: Any, algorithm: str, name: str) -> None:
     draw, argument = random.Random(3), 2
     con.execute("CREATE TABLE people (age INTEGER, town VARCHAR, s VARCHAR)")

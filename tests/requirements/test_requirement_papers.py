@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -91,41 +90,3 @@ def test_pycanon_agrees_on_adult(adult: Any, sensitive: str) -> None:
     t = anonymity.t_closeness(data, keys, columns)
     assert worst(adult, sensitive, {"t_closeness": 0}) == pytest.approx(t)
     assert anonymity.recursive_c_l_diversity(data, keys, columns)[1] == worst(adult, sensitive, {"distinct": 1})
-
-
-def recursive_c(values: list[Any], l: int, falling: bool) -> float:
-    """The least whole c for which a class is recursive (c,l)-diverse, with counts in falling or in rising order."""
-    counts = sorted(Counter(values).values(), reverse=falling)
-    return math.floor(counts[0] / sum(counts[l - 1 :]) + 1)
-
-
-@with_pycanon
-def test_pycanon_takes_the_counts_of_recursive_diversity_in_rising_order() -> None:
-    """The definition has them in falling order; where all counts of a class are equal both agree."""
-    for values in (["a"] * 6 + ["b", "c"], ["a", "b", "c"] * 2):
-        data = pandas.DataFrame({"q": ["x"] * len(values), "s": values})
-        c, l = anonymity.recursive_c_l_diversity(data, ["q"], ["s"])
-        assert (c, l) == (recursive_c(values, 3, falling=False), 3)
-        con = duckdb.connect()
-        con.execute("CREATE TABLE t AS SELECT 'x' AS q, unnest($v) AS s", {"v": values})
-        needed = recursive_c(values, 3, falling=True)
-        assert verdict(con, "t", ["q"], "s", {"recursive": {"c": needed, "l": 3}}).holds
-        if needed > 1:
-            assert not verdict(con, "t", ["q"], "s", {"recursive": {"c": needed - 1, "l": 3}}).holds
-        assert bool(c == needed) == (len(set(Counter(values).values())) == 1)
-
-
-@with_pycanon
-def test_pycanon_is_wrong_on_nulls() -> None:
-    """It drops the rows whose quasi-identifier is NULL, and takes no NULL for equal to another."""
-    rows = [("x", 1.0), ("x", 2.0), (None, 1.0), ("y", None), ("y", None)]
-    con = duckdb.connect()
-    con.execute("CREATE TABLE t (q VARCHAR, s DOUBLE)")
-    con.executemany("INSERT INTO t VALUES (?, ?)", rows)
-    data = pandas.DataFrame(rows, columns=["q", "s"])
-    assert anonymity.k_anonymity(data, ["q"]) == 2, "the row on its own is not seen"
-    assert verdict(con, "t", ["q"], "s", {"k": 2}).worst == 1
-    alpha, _ = anonymity.alpha_k_anonymity(data.iloc[3:].reset_index(drop=True), ["q"], ["s"])
-    assert alpha == 0, "of two rows with NULL none has any value"
-    con.execute("DELETE FROM t WHERE q IS DISTINCT FROM 'y'")
-    assert verdict(con, "t", ["q"], "s", {"alpha_k": {"alpha": 0.5, "k": 2}}).worst == 1
