@@ -373,31 +373,6 @@ def test_the_nearest_class_is_the_one_whose_labels_cover_least(con, tmp_path):
     assert counts(result, "linkability") == (5, 3)
 
 
-@pytest.mark.slow
-def test_a_predicate_may_leave_the_sensitive_value_out(con):
-    place(con, [("20", "123", "a"), ("30", "234", "a")], [(20, "123", "z"), (30, "234", "z")])
-    result = ldiv_db.attack(con, "t", policy=POLICY, targets="targets")
-    assert counts(result, NAMES[0]) == (4, 4), "either age and either town"
-    assert counts(result, NAMES[1]) == (8, 2), "both together; those with the value fit nobody"
-
-
-@pytest.mark.slow
-def test_whom_no_class_covers_is_guessed_by_the_whole_table(con):
-    place(con, [("20", "123", s) for s in "aab"] + [("30", "*", "b")] * 2, [(99, "999", "b"), (20, "123", "a")])
-    result = ldiv_db.attack(con, "t", policy=POLICY, targets="targets")
-    assert counts(result, "inference") == (2, 2) and len(found(result, "inference").gains) == 1
-
-
-@pytest.mark.slow
-def test_files_of_people_are_text_so_that_zeros_stay(con, tmp_path):
-    fill(con, "t", COLUMNS | {"age": "VARCHAR"}, [("20", "012", "01"), ("30", "012", "02")])
-    for name, people in (("targets", "20,012,01\n30,012,02\n"), ("control", "20,012,1\n30,12,02\n")):
-        (tmp_path / f"{name}.csv").write_text(f"age,zip,s\n{people}")
-    words = {name: str(tmp_path / f"{name}.csv") for name in ("targets", "control")}
-    result = ldiv_db.attack(con, "t", policy=POLICY, **words)
-    assert counts(result, "inference") == (2, 2) and counts(result, "inference", "control_") == (2, 0)
-
-
 def test_people_may_know_less_than_all_columns(con):
     place(con, [("20", "123", "a"), ("30", "123", "b")], [(20, "123", "a"), (30, "123", "b")])
     con.execute("ALTER TABLE targets DROP age")

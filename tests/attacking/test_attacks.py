@@ -235,15 +235,6 @@ def test_a_set_of_ranges_that_overlap_covers_once(con):
     ]  # fmt: skip
 
 
-def test_a_file_of_people_is_text_so_that_zeros_stay(con, tmp_path):
-    policy = hospital(con)
-    con.execute("UPDATE t SET zip = '012' WHERE zip = '123'")
-    path = tmp_path / "people.csv"
-    path.write_text('age,zip,day,name\n35,012,2020-03-31,"O""Hara, Zoe"\n35,12,2020-03-31,x\n')
-    figures = found(ldiv_db.attack(con, "t", policy=policy, known=str(path)), "linking").figures
-    assert (figures["people"], figures["no_class"], figures["one_class"]) == (2, 1, 1)
-
-
 def test_people_are_shown_on_request_only(con):
     policy = hospital(con)
     people = [(35, "123", "2020-03-31"), (35, "123", "2020-03-31"), (25, "123", "2020-07-01")]
@@ -364,34 +355,6 @@ def test_similarity_on_the_tables_of_its_paper(con, fixtures):
         path = str(fixtures / "papers" / f"l_alpha_table{number}.csv")
         result = ldiv_db.attack(con, path, ["age", "country", "zip_code"], {"disease": {"categories": CATEGORIES}})
         assert found(result, "similarity").figures == {"classes": 0, "rows": 0}
-
-
-def test_linking_on_the_tables_of_the_same_paper(con, tmp_path):
-    """Its Table 2 against Table 3: Rick and Rudy have Cancer, the other two have one of four diseases."""
-    (tmp_path / "country.csv").write_text("USA;America;*\nCanada;America;*\nChina;Asia;*\nJapan;Asia;*\nIndia;Asia;*\n")
-    classes = {
-        ("[27 .. 28]", "America", "142*"): ["HIV", "HIV"],
-        ("[25 .. 26]", "America", "142*"): ["Cancer", "Cancer"],
-        ("[41 .. 48]", "Asia", "130*"): ["Hepatitis", "Phthisis", "Asthma", "Obesity"],
-        ("[33 .. 35]", "America", "142*"): ["Flu", "Indigestion"],
-        ("[36 .. 37]", "America", "142*"): ["Flu", "Flu"],
-    }
-    rows = [(*label, value) for label, values in classes.items() for value in values]
-    fill(con, "t", {"age": "VARCHAR", "country": "VARCHAR", "zip": "VARCHAR", "disease": "VARCHAR"}, rows)
-    path = tmp_path / "external.csv"
-    path.write_text("name,age,country,zip\nRick,26,USA,14246\nHassen,45,India,13064\nRudy,25,Canada,14249\n"
-                    "Yamazaki,48,Japan,13074\n")  # fmt: skip
-    keys = {
-        "age": {"numeric": True},
-        "country": {"taxonomy": {"file": "country.csv"}},
-        "zip": {"taxonomy": {"prefix": [5, 3]}},
-    }
-    policy = {"source": "x", "target": "y", "quasi_identifiers": keys, "sensitive": ["disease"], "require": [{"k": 2}]}
-    result = ldiv_db.attack(con, "t", policy=policy, folder=tmp_path, known=str(path))
-    figures = found(result, "linking").figures
-    expected = {"people": 4, "no_class": 0, "one_class": 4, "one_value": 2, "mean": (1 + 1 + 0.25 + 0.25) / 4}
-    assert figures == expected and gains(result, "linking") == [1.0, 0.5]
-    assert result.holds, "all of which k-anonymity allows"
 
 
 # -- bad input ---------------------------------------------------------------------------------------
@@ -549,11 +512,7 @@ def overlapping_policy():
 
 @pytest.mark.parametrize(
     ("require", "given", "threshold"),
-    [
-        (["risk:0.25", "k:2"], None, 0.25),
-        (["risk:0.25"], 0, 0),
-        ([{"risk": {"average": 0.25}}], None, 0.2),
-    ],
+    [(["risk:0.25", "k:2"], None, 0.25), (["risk:0.25"], 0, 0), ([{"risk": {"average": 0.25}}], None, 0.2)],
 )
 def test_the_threshold_is_that_of_the_policy(con, require, given, threshold):
     con.execute("CREATE TABLE t AS SELECT i // 3 AS a, 'v' || i % 3 AS s FROM range(9) AS r(i)")

@@ -3,7 +3,6 @@
 import itertools
 import json
 import math
-import random
 from collections import defaultdict
 from fractions import Fraction
 
@@ -277,30 +276,6 @@ def test_nothing_follows(label, rows, everybody, con):
     assert set(gains(result).values()) == {0.0}
     figures = found(result).figures
     assert figures["people_alike"] == figures["people_alike_narrowed"] == len(people)
-
-
-@pytest.mark.slow
-def test_levels_are_read_as_the_tree_that_they_are(con, tmp_path):
-    """Labels of prefixes tell what those of the same tree in a file tell."""
-    draw = random.Random(5)
-    towns = [f"{draw.randint(0, 1)}{draw.randint(0, 2)}{draw.randint(0, 2)}{draw.randint(0, 1)}" for _ in range(60)]
-    rows = [(town, "uvwxyz"[i % 6]) for i, town in enumerate([*towns, None, None, None])]
-    fill(con, "x", {"zip": "VARCHAR", "s": "VARCHAR"}, rows)
-    tree = {"*": {}}
-    for town in sorted(set(towns)):
-        below = tree["*"]
-        for part in (town[:1] + "*", town[:2] + "*", town[:3] + "*", town):
-            below = below.setdefault(part, {})
-    (tmp_path / "zip.json").write_text(json.dumps(tree))
-    results = []
-    for taxonomy in ({"prefix": [4, 3, 2, 1]}, {"file": "zip.json"}):
-        policy = POLICY | {"quasi_identifiers": {"zip": {"taxonomy": taxonomy}}, "nulls": "value", "seed": 1}
-        policy |= {"target": {"table": "y", "if_exists": "replace"}, "require": [{"distinct": 2}]}
-        ldiv_db.run(con, policy, folder=tmp_path)
-        result = ldiv_db.attack(con, "y", policy=policy, folder=tmp_path, population="x", downcoding=True)
-        results.append(found(result).as_dict())
-    assert results[0] == results[1] and results[0]["gains"][4]["gain"] > 0
-    assert results[0]["figures"]["rows_unexplained"] == 0
 
 
 def test_a_population_that_does_not_explain_a_class_tells_nothing(con):

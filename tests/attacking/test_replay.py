@@ -6,7 +6,6 @@ import itertools
 from collections import defaultdict
 from typing import Any
 
-import duckdb
 import pytest
 import tables
 from strategies import some
@@ -292,23 +291,6 @@ def test_the_first_release_of_classes_is_replayed(con: Any, target: dict[str, st
     con.execute("INSERT INTO people VALUES (9, 44, 'A'), (10, 45, 'B')")
     ldiv_db.run(con, policy)
     assert "has several releases" in refused(con, table, policy)
-
-
-@pytest.mark.slow
-def test_figures_do_not_depend_on_threads_or_the_order_of_rows() -> None:
-    """Also of releases in files, and of several sensitive and kept columns."""
-    rows = [(i, 20 + i * 7 % 30, "ABCD"[i * 3 % 4], "xyz"[i % 3], "kl"[i % 2]) for i in range(12)]
-    found = []
-    for threads in (1, 2):
-        with duckdb.connect(config={"threads": threads}) as con:
-            con.execute("CREATE TABLE people (id INTEGER, age INTEGER, value VARCHAR, other VARCHAR, ward VARCHAR)")
-            con.executemany("INSERT INTO people VALUES (?, ?, ?, ?, ?)", rows[:: 3 - 2 * threads])
-            policy = policy_of({"name": "bsgi", "select": "bisect"}, {"unique_distinct": 2}, keep=["ward"])
-            policy |= {"sensitive": ["value", "other"]}
-            publish(con, policy)
-            attacks = ldiv_db.attack(con, "release", policy=policy, replay=Replay(limit=20)).attacks
-            found.append([attack.as_dict() for attack in attacks if attack.name == "replay"])
-    assert found[0] == found[1] and len(found[0]) == 2
 
 
 def test_people_are_not_replayed_as_rows(con: Any) -> None:

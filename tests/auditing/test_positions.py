@@ -21,12 +21,7 @@ from ldiv_db.running import tables, tasks
 from tests.running import schemas, test_aligned
 from tests.running.test_people import LOCAL
 
-EACH = (
-    {"distinct": 3},
-    {"entropy": 2.2},
-    {"recursive": {"c": 2, "l": 2}},
-    {"frequency": 2},
-)
+EACH = ({"distinct": 3}, {"entropy": 2.2}, {"recursive": {"c": 2, "l": 2}}, {"frequency": 2})
 NAMES = ("patients", "stays", "labs")
 #: Each reading, broken so that rows at all positions are one class.
 FIRST = (templates, "auditing/tables/join_rows.sql.j2", "CAST(p.{{ position }} AS VARCHAR)", "'1'")

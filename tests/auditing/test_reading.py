@@ -81,10 +81,7 @@ def test_lone_values_and_near_ones_are_counted(con: Any, draw: random.Random) ->
         there = [value for value in values if value is not None]
         if len(set(there)) > 1 and max(there) - min(there) <= width:
             near.append(there)
-    for members, words in (
-        (lone, "classes of one value beside NULL"),
-        (near, "classes whose values lie within 1/100"),
-    ):
+    for members, words in ((lone, "classes of one value beside NULL"), (near, "classes whose values lie within 1/100")):
         line = f"{sum(map(len, members))} of {len(rows)} rows are in {words}"
         assert (line in said) == bool(members) == (words in said), (rows, said)
     assert "1/100" not in warnings(con, "range:k=1,e=1")

@@ -344,8 +344,7 @@ def test_a_mean_promises_nothing_of_a_class() -> None:
 
 
 @pytest.mark.parametrize(
-    ("missing", "judged"),
-    some([("s", "ignore"), ("age", "judge"), ("s", "judge"), ("age", "ignore")]),
+    ("missing", "judged"), some([("s", "ignore"), ("age", "judge"), ("s", "judge"), ("age", "ignore")])
 )
 def test_columns_of_nulls_have_a_bound(con: Any, tmp_path: Path, missing: str, judged: str) -> None:
     """NULL is a value of its own, of sensitive columns too unless it is not judged."""

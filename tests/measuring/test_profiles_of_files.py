@@ -63,8 +63,7 @@ def test_people_are_known_in_many_languages_and_by_their_rows(con: Any, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("form", "rest"),
-    some([("%m/%d/%Y %H:%M:%S", ""), ("%d.%m.%Y", "unknown"), ("%Y-%m-%d", "not asked")]),
+    ("form", "rest"), some([("%m/%d/%Y %H:%M:%S", ""), ("%d.%m.%Y", "unknown"), ("%Y-%m-%d", "not asked")])
 )
 def test_texts_that_are_dates_but_for_a_few_are_told(con: Any, form: str, rest: str) -> None:
     rows = [(rest if i % 100 == 0 else (date(1950, 1, 1) + timedelta(days=37 * i)).strftime(form), VALUES[i % 4])

@@ -146,8 +146,7 @@ def test_of_two_candidates_the_one_that_loses_fewer_rows_is_taken_and_the_other_
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs"),
-    some(map(pytest.param, ["INTEGER", "VARCHAR", "DOUBLE"], ["VARCHAR", "INTEGER", "BIGINT"])),
+    ("ours", "theirs"), some(map(pytest.param, ["INTEGER", "VARCHAR", "DOUBLE"], ["VARCHAR", "INTEGER", "BIGINT"]))
 )
 def test_keys_of_another_type_are_read_as_the_parent_has_them(clinic: Any, ours: str, theirs: str) -> None:
     for table, kind in (("stays", ours), ("patients", theirs)):

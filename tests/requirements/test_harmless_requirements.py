@@ -54,15 +54,6 @@ def test_every_class_is_judged_as_defined(engine: Any, con: Any, name: str, seed
     assert min(seen[True], seen[False]) > 20, "classes of both kinds"
 
 
-@search(40, draw=draws)
-def test_without_a_harmless_value_in_the_class_nothing_changes(draw: random.Random) -> None:
-    values = random_values(draw)
-    for name in SPARED:
-        for argument in ARGUMENTS[name]:
-            good = oracle.class_is_good(values, name, argument)
-            assert oracle.spared_class_is_good(values, name, argument, ["z"]) == good, (name, argument)
-
-
 @search(60, draw=draws)
 def test_the_union_of_good_classes_is_good(draw: random.Random) -> None:
     """All that spare are monotone: recursive diversity too, with what is left of rows when values are ruled out."""

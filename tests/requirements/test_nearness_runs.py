@@ -129,8 +129,7 @@ def test_parts_may_be_good_where_the_table_is_not(con: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "wanted"),
-    some([pytest.param("TIMESTAMP WITH TIME ZONE", "720 hours"), pytest.param("DATE", "30 days")]),
+    ("kind", "wanted"), some([pytest.param("TIMESTAMP WITH TIME ZONE", "720 hours"), pytest.param("DATE", "30 days")])
 )
 def test_files_of_texts_are_audited_as_numbers_and_times(con: Any, tmp_path: Any, kind: str, wanted: str) -> None:
     start = date(2024, 1, 1)

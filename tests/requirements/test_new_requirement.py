@@ -105,10 +105,7 @@ def test_attacks_stay_below_what_it_promises(con: Any, rows: None) -> None:
     ("algorithm", "reason"),
     [
         ("topdown", "crowd n=7 on disease fails even in the whole table as one class; the nearest it meets is n: 6"),
-        (
-            "tp",
-            "for this algorithm: the most frequent sensitive value holds 20 of 120 rows, more than 1/14",
-        ),
+        ("tp", "for this algorithm: the most frequent sensitive value holds 20 of 120 rows, more than 1/14"),
         ("bsgi", "classes of 14 different sensitive values are impossible"),
     ],
 )

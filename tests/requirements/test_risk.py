@@ -9,7 +9,7 @@ import pytest
 from strategies import some
 
 import ldiv_db
-from ldiv_db.database.errors import InfeasibleError
+from ldiv_db.database.errors import InfeasibleError, PolicyError
 from ldiv_db.require import Risk
 from ldiv_db.requirements import RequirementSpec, parse_requirement
 from ldiv_db.requirements.risk import bounded_risk
