@@ -16,7 +16,7 @@ from ldiv_db.auditing import tables as auditing
 from ldiv_db.database import templates
 from ldiv_db.database.errors import AuditError
 from ldiv_db.publishing import tables_draft
-from tests.auditing import test_second_reading
+from tests.auditing import test_audit
 from tests.running.schemas import drawn, fill, policy_of
 
 NAMES = ("patients", "stays", "labs")
@@ -68,8 +68,8 @@ def test_people_are_counted_by_what_all_tables_show_of_them(published: Any) -> N
             pytest.param([FIRST_JOIN], {"k": 2}, "rows of labs belong to nobody", id="join"),
             pytest.param([ALONE, FIRST], {"k": 3}, "one of the two is wrong", id="first reading"),
             pytest.param([ALONE], {"k": 3}, "k k=3: ", id="plan"),
-            pytest.param([test_second_reading.FIRST], {"distinct": 3}, "one of the two is wrong", id="first formula"),
-            pytest.param([test_second_reading.SECOND], {"distinct": 3}, "one of the two is wrong", id="second formula"),
+            pytest.param([test_audit.FIRST], {"distinct": 3}, "one of the two is wrong", id="first formula"),
+            pytest.param([test_audit.SECOND], {"distinct": 3}, "one of the two is wrong", id="second formula"),
         ],
         2,
     ),
