@@ -275,6 +275,7 @@ def test_people_and_guesses_are_drawn_by_md5(con):
     assert counts(result, "inference", "random_") == (25, right)
 
 
+@pytest.mark.slow
 def test_a_smaller_control_is_compared_with_as_many_targets(con):
     """A predicate fits one person more easily among few people: the risk is that of equally many."""
     targets, control = random_people(1, 24), random_people(2, 9)
@@ -332,6 +333,7 @@ def test_a_table_as_it_is_tells_everything_of_its_people(con):
     assert counts(result, "linkability", "random_")[1] < 10
 
 
+@pytest.mark.slow
 def test_a_table_of_one_class_tells_nothing_of_its_people(con):
     targets, control = random_people(1, 60), random_people(2, 60)
     place(con, [("*", "*", secret) for _, _, secret in targets], targets, control)

@@ -467,7 +467,7 @@ def overlapping(con, people=200):
     return overlapping_policy()
 
 
-@pytest.mark.parametrize("people", some(["known", "population", "targets"], 2))
+@pytest.mark.parametrize("people", some(["known", "population", "targets"]))
 def test_what_a_budget_leaves_untried_is_said_and_promises_nothing(people, con, monkeypatch):
     monkeypatch.setattr(matching, "_AT_ONCE", 500)
     policy = overlapping(con)

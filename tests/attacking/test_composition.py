@@ -182,6 +182,7 @@ def test_who_is_told_more_than_one_release_promises_is_counted(con):
     assert (attack.figures["one_value"], attack.figures["above_promise_of_one"]) == (1, 2)
 
 
+@pytest.mark.slow
 def test_classes_of_many_values_and_copies_are_taken(con):
     """More values than a class's sets are tried for: what people can have is still a set, and tells."""
     values = [f"v{number:02d}" for number in range(14)]

@@ -129,7 +129,7 @@ def related(draw, n):
     ]
 
 
-@search(4, draw=draws)
+@search(3, draw=draws)
 def test_an_anatomised_table_teaches_what_the_definition_says(con, draw):
     """Of people whose group is known too, or only their quasi-identifiers."""
     grouped, people = draw.choice([False, True]), related(draw, draw.randint(6, 30))
@@ -152,7 +152,7 @@ def test_an_anatomised_table_teaches_what_the_definition_says(con, draw):
     check(attack.figures, attack.gains[0].gain, first, told, people, classes)
 
 
-@search(3, draw=draws)
+@search(2, draw=draws)
 def test_a_generalised_table_teaches_what_the_definition_says(con, draw):
     """Ranges overlap, some classes are equal, and some people are in none."""
     people = related(draw, draw.randint(8, 30))

@@ -280,6 +280,7 @@ def test_a_series_is_replayed_by_its_first_release_alone(con: Any) -> None:
     assert "has several releases" in refused(con, "anatomy_1_qit", policy)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "table"),
     some([pytest.param({"table": "series"}, "series"), pytest.param({"prefix": "series"}, "series_1")]),

@@ -177,7 +177,7 @@ def test_releases_of_rows_apart(con, algorithm):
 
 @pytest.mark.parametrize(
     ("algorithm", "whose", "shares"),
-    some([("topdown", TOGETHER, False), ("bsgi", "person", True), ("topdown", "person", True)], 2),
+    some([("topdown", TOGETHER, False), ("bsgi", "person", True), ("topdown", "person", True)]),
 )
 def test_what_is_promised_of_people_alone_bounds_no_share_of_rows(con, algorithm, whose, shares):
     rows = [(i // 3, i // 3 % 10, "abcde"[i // 3 % 5]) for i in range(60)] + [(20, 3, "f")]
@@ -192,6 +192,7 @@ def test_what_is_promised_of_people_alone_bounds_no_share_of_rows(con, algorithm
     assert (bounds["posterior", "posterior"] is not None) == shares
 
 
+@pytest.mark.slow
 def test_releases_of_rows_together(con):
     rows = visits(random.Random(5))
     fill(con, "visits", {"person": "INTEGER", "age": "INTEGER", "value": "VARCHAR"}, rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from collections import defaultdict
 from fractions import Fraction
@@ -10,7 +11,7 @@ from typing import Any
 import duckdb
 import pytest
 from refusals import refuses
-from strategies import search, seeds
+from strategies import some
 
 import ldiv_db
 from tests.running.schemas import CHOICES, drawn, fill, policy_of, published, rows_of
@@ -48,13 +49,17 @@ def expected(shown: Any, known: tuple[str, ...], table: str) -> Fraction | None:
     return max(shares, default=None)
 
 
-@search(1, seed=seeds)
-def test_posteriors_are_counted_by_what_is_known(seed: int) -> None:
-    rng = random.Random(seed)
-    names = rng.choice([names for names in CHOICES if len(names) > 1])
+@functools.cache
+def released(names: tuple[str, ...] = NAMES, seed: int = 4) -> Any:
+    """A clinic's tables with their release, made once."""
     con = clinic(names, seed)
-    policy = policy_of(names, require=GOOD, seed=seed)
-    ldiv_db.run(con, policy)
+    ldiv_db.run(con, policy_of(names, require=GOOD))
+    return con
+
+
+@pytest.mark.parametrize("names", some([(NAMES,), *[(names,) for names in CHOICES if len(names) > 1]]))
+def test_posteriors_are_counted_by_what_is_known(names: tuple[str, ...]) -> None:
+    con, policy = released(names), policy_of(names, require=GOOD)
     found, shown = ldiv_db.attack(con, policy=policy), published(con, names)
     told = {(one.knows, one.sensitive): one.gains[0] for one in found.attacks if one.name == "posterior"}
     with_labels, with_values = [n for n in names if n != "labs"], [n for n in names if n != "patients"]
@@ -71,15 +76,8 @@ def test_posteriors_are_counted_by_what_is_known(seed: int) -> None:
 POLICY = policy_of(NAMES, require=GOOD)
 
 
-@pytest.fixture(scope="module")
-def released() -> tuple[Any, Any]:
-    """A clinic's tables with their release, and what the run said."""
-    con = clinic()
-    return con, ldiv_db.run(con, POLICY)
-
-
-def test_a_broken_promise_is_found_by_who_knows_it(released: Any) -> None:
-    con, _ = released
+def test_a_broken_promise_is_found_by_who_knows_it() -> None:
+    con = released()
     con.execute("BEGIN")
     con.execute("UPDATE published.stays SET age_min = -stay")  # alone among all who are alike in the other table
     broken = {(one.knows, one.sensitive) for one in ldiv_db.attack(con, policy=POLICY).attacks if one.holds is False}
@@ -106,8 +104,8 @@ def test_columns_that_are_kept_are_told_of_with_their_table() -> None:
     assert "similarity, skewness and background knowledge" in found.warnings[0]
 
 
-def test_what_is_said_of_one_table_is_refused(released: Any) -> None:
-    con, _ = released
+def test_what_is_said_of_one_table_is_refused() -> None:
+    con = released()
     with refuses("table", "known", "counting"):
         ldiv_db.attack(con, "published.stays", policy=POLICY, known="patients", counting=True)
     with refuses("threshold"):

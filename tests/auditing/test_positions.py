@@ -121,7 +121,7 @@ ALIGNED_SECOND = (
 )
 
 
-@pytest.mark.parametrize("which", [ALIGNED_FIRST, ALIGNED_SECOND])
+@pytest.mark.parametrize("which", some([(ALIGNED_FIRST,), (ALIGNED_SECOND,)]))
 def test_a_wrong_plan_of_one_table_is_found_by_each_reading(broken: Any, monkeypatch: Any, which: Any) -> None:
     con = duckdb.connect()
     monkeypatch.setattr(tasks, "asking_each", lambda rows, specs: rows)
@@ -142,6 +142,7 @@ def released() -> duckdb.DuckDBPyConnection:
 OF_STAYS = [{"k": 3}, {"distinct": 3, "sensitive": "stays.value"}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("which", "found"),
     some(

@@ -117,18 +117,21 @@ def test_numbers_of_nothing_are_undefined(con, folder):
 
 @pytest.mark.parametrize(
     ("query", "said"),
-    [
-        ("SELECT town FROM source", "names no figure"),
-        ("SELECT avg(age) FROM people", "does not read the table `source`"),
-        ("SELECT avg(age) FROM main.source", "does not read the table `source`"),
-        ("WITH source AS (FROM people) SELECT avg(age) FROM source", "does not read the table `source`"),
-        ("SELECT * FROM source", "names no figure"),
-        ("SELECT avg(age) FROM source; DROP TABLE people", "takes one SELECT"),
-        ("DELETE FROM source", "takes one SELECT"),
-        ("SELECT avg(height) FROM source", "cannot be read"),
-        ("SELECT avg(age + random()) FROM source", "side effects"),
-        ("SELECT avg(age) FROM source) AS x, (SELECT 1", "cannot be read|takes one SELECT|names no figure"),
-    ],
+    some(
+        [
+            ("SELECT town FROM source", "names no figure"),
+            ("DELETE FROM source", "takes one SELECT"),
+            ("SELECT avg(age + random()) FROM source", "side effects"),
+            ("SELECT avg(age) FROM people", "does not read the table `source`"),
+            ("SELECT avg(age) FROM main.source", "does not read the table `source`"),
+            ("WITH source AS (FROM people) SELECT avg(age) FROM source", "does not read the table `source`"),
+            ("SELECT * FROM source", "names no figure"),
+            ("SELECT avg(age) FROM source; DROP TABLE people", "takes one SELECT"),
+            ("SELECT avg(height) FROM source", "cannot be read"),
+            ("SELECT avg(age) FROM source) AS x, (SELECT 1", "cannot be read|takes one SELECT|names no figure"),
+        ],
+        4,
+    ),
 )
 def test_what_cannot_be_asked_is_refused_by_its_place(con, folder, query, said):
     place(con, drawn(1, 20))
@@ -201,7 +204,7 @@ def test_spellings_that_are_published_as_one_are_one_group(con, folder):
     assert (mean.groups, mean.error) == (2, 0)
 
 
-@pytest.mark.parametrize("kind", ["ENUM('Bari', 'Oslo', 'Rome')", "VARCHAR"])
+@pytest.mark.parametrize("kind", some(["ENUM('Bari', 'Oslo', 'Rome')", "VARCHAR"]))
 def test_an_enum_is_measured_as_the_text_that_is_published(con, kind):
     con.execute(f"CREATE TABLE people (age INTEGER, town {kind}, cost {kind})")
     towns = "['Bari', 'Oslo', 'Rome']"

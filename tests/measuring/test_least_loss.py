@@ -195,9 +195,16 @@ def test_a_run_tells_how_far_it_may_be_from_the_least(con: Any, tmp_path: Path, 
         con, asked | {"target": {"table": "released", "if_exists": "replace"}}, folder=tmp_path, bound=True
     )
     assert planned.bound == result.bound and "no local recoding" in str(list(planned.text()))
+    # Nothing else has the bound: it follows from the source, so the ledger, from which reports are made, keeps none.
+    secret = (str(told["lm_mean"]), "more than the least", "no local recoding")
+    tables = con.execute("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'ldiv'").fetchall()
+    kept = [str(con.execute(f"SELECT * FROM ldiv.{name}").fetchall()) for (name,) in tables]
+    assert any("released" in text for text in kept)
+    assert not [text for text in kept if any(words in text for words in secret)]
 
 
-def test_ctrl_c_leaves_the_best_bound_so_far(con: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("call", some([ldiv_db.plan, ldiv_db.run]))
+def test_ctrl_c_leaves_the_best_bound_so_far(con: Any, tmp_path: Path, call: Any) -> None:
     """The search ends, and what follows goes on."""
 
     def stop(told: str) -> None:
@@ -207,11 +214,11 @@ def test_ctrl_c_leaves_the_best_bound_so_far(con: Any, tmp_path: Path) -> None:
 
     heard: list[float] = []
     listener = Listener(on_search=stop)
-    result = ldiv_db.run(con, place(con, tmp_path), folder=tmp_path, bound=True, listener=listener)
+    result = call(con, place(con, tmp_path), folder=tmp_path, bound=True, listener=listener)
     assert result.bound is not None and result.bound.interrupted and len(heard) == 1
     assert 0 < result.bound.lm_mean == pytest.approx(heard[0], abs=1e-4)
     assert result.bound.as_dict()["interrupted"] and "Ctrl-C" in str(list(result.bound.said()))
-    assert con.execute("SELECT count(*) FROM released").fetchall() == [(40,)]
+    assert call is ldiv_db.plan or con.execute("SELECT count(*) FROM released").fetchall() == [(40,)]
 
 
 def test_values_count_only_where_they_are_asked_for(con: Any, tmp_path: Path) -> None:
@@ -225,17 +232,6 @@ def test_values_count_only_where_they_are_asked_for(con: Any, tmp_path: Path) ->
     assert len(of_k.proof.cells.rows) < len(of_values.proof.cells.rows)
 
 
-def test_nothing_else_has_the_bound(con: Any, tmp_path: Path) -> None:
-    """It follows from the source, so the ledger, from which reports are made, does not keep it."""
-    result = ldiv_db.run(con, place(con, tmp_path), folder=tmp_path, bound=True)
-    assert result.bound is not None
-    told = (str(result.bound.lm_mean), "more than the least", "no local recoding")
-    tables = con.execute("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'ldiv'").fetchall()
-    kept = [str(con.execute(f"SELECT * FROM ldiv.{name}").fetchall()) for (name,) in tables]
-    assert any("released" in text for text in kept)
-    assert not [text for text in kept if any(words in text for words in told)]
-
-
 @pytest.mark.parametrize(
     ("require", "need", "weaker"),
     some(
@@ -245,8 +241,7 @@ def test_nothing_else_has_the_bound(con: Any, tmp_path: Path) -> None:
             ([{"distinct": 3}, {"k": 5}], Need(5, 3), 0),
             ([{"entropy": 3}], Need(1, 3), 1),
             ([{"threshold": {"default": 0.5, "x": 0.2}}], Need(1, 1, 2), 1),
-        ],
-        2,
+        ]
     ),
 )
 def test_what_is_not_taken_whole_is_named(
@@ -318,7 +313,7 @@ ALLOWED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("asked", "rows"), some(ALLOWED, 3))
+@pytest.mark.parametrize(("asked", "rows"), some(ALLOWED))
 def test_nothing_that_the_policy_allows_loses_less(con: Any, asked: dict[str, Any], rows: list[Any]) -> None:
     """Of the releases of all classes, the first that `check` passes; means, budgets and blanked rows allow more."""
     con.execute("CREATE TABLE source (q INTEGER, s VARCHAR)")

@@ -222,7 +222,7 @@ def undeclared(statements: str) -> str:
     return without
 
 
-@pytest.mark.parametrize("name", some(SCHEMAS, 2))
+@pytest.mark.parametrize("name", some(SCHEMAS))
 @pytest.mark.parametrize("declares", [True, False])
 def test_rows_lead_to_whose_they_are(con: Any, name: str, declares: bool) -> None:
     statements, people, links = SCHEMAS[name]

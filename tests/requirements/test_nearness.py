@@ -63,7 +63,7 @@ def test_numbers_agree_with_the_definition(engine: Any, con: Any, name: str, kin
     attribute = Attribute("s", is_number=True)
     tables = drawn_tables(draw, NUMBERS[kind])
     classes = load(engine, kind, tables)
-    for distance, least in draw.sample([*itertools.product(DISTANCES, (1, 2, 3))], 8):
+    for distance, least in draw.sample([*itertools.product(DISTANCES, (1, 2, 3))], 6):
         parameters = {"k": least, "e": distance} if name == "range" else {"m": least, "epsilon": distance}
         found = measured(engine, con, classes, RequirementSpec(name, parameters).resolve(None, attribute))
         assert len(found) == len(tables)

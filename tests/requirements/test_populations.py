@@ -347,6 +347,7 @@ def test_other_algorithms_refuse(con: Any, tmp_path: Path, algorithm: str) -> No
         ldiv_db.run(con, policy, folder=tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", some(["auto", "fast"]))
 def test_whom_the_policy_leaves_the_algorithm_tds_runs(con: Any, tmp_path: Path, algorithm: str) -> None:
     place(con, tmp_path, *draw_case(0))

@@ -157,7 +157,7 @@ GROUNDS = {
 
 
 @pytest.mark.parametrize("case", GROUNDS)
-@search(2, seed=seeds)
+@search(1, seed=seeds)
 def test_closeness_agrees_with_the_oracle(engine: Any, con: Any, tmp_path: Any, case: str, seed: int) -> None:
     """Distances by transport, on many random tables of many classes."""
     kind, value_type, pool = GROUNDS[case]

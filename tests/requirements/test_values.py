@@ -193,7 +193,7 @@ CATEGORIES = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "value", "categories"), some(CATEGORIES, 2))
+@pytest.mark.parametrize(("kind", "value", "categories"), some(CATEGORIES))
 def test_categories_are_of_the_values_that_are_named(con, tmp_path, kind, value, categories):
     """In a policy's file and on a command line; that some of what is listed does not occur is no error."""
     fill(con, kind, value)
