@@ -12,7 +12,7 @@ import hashlib
 import itertools
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -390,75 +390,10 @@ def sequences(rows: Iterable[Sequence[Any]]) -> list[tuple[Any, ...]]:
     return [(shown[person], value, person) for *_, value, person, _ in listed]
 
 
-def with_people(
-    source: Sequence[tuple[Any, Any]], published: Sequence[Sequence[Any]], places: Sequence[int]
-) -> list[tuple[Any, ...]]:
-    """The published rows (*labels, value) with whose they are, from source rows (person, value) and the place of each.
-
-    Fails where a row of the source is published twice, or with a value that is not its own.
-    """
-    assert len(set(places)) == len(places) == len(published)
-    assert all(row[-1] == source[place][1] for row, place in zip(published, places, strict=True))
-    return [(*row, source[place][0]) for row, place in zip(published, places, strict=True)]
-
-
 def scattered(rows: Iterable[Sequence[Any]]) -> set[Any]:
     """The people whose rows (*labels, value, person) are in several classes."""
     places = Counter(person for pairs in people_of(rows).values() for person in {person for person, _ in pairs})
     return {person for person, count in places.items() if count > 1 and person is not None}
-
-
-#: A world by class: for each of its people, in one order, the values of their rows in rising order.
-World = Mapping[tuple[Any, ...], Sequence[tuple[Any, ...]]]
-
-
-def members_of(rows: Iterable[Sequence[Any]]) -> dict[tuple[Any, ...], dict[Any, tuple[Any, ...]]]:
-    """The people of each class of rows (*labels, value, person) with the values of their rows, in rising order."""
-    found: dict[tuple[Any, ...], dict[Any, tuple[Any, ...]]] = {}
-    for labels, pairs in people_of(rows).items():
-        members = found.setdefault(labels, {})
-        for place, (person, value) in enumerate(pairs):
-            key = ("nobody known", labels, place) if person is None else person
-            members[key] = tuple(sorted((*members.get(key, ()), value), key=repr))
-    return found
-
-
-def world_of(rows: Iterable[Sequence[Any]]) -> World:
-    """The world that the rows (*labels, value, person) are."""
-    return {labels: list(members.values()) for labels, members in members_of(rows).items()}
-
-
-def having_posteriors(
-    rows: Sequence[Sequence[Any]], seen: Callable[[World], Any], is_possible: Callable[[World], bool] = lambda _: True
-) -> dict[tuple[Any, Any], Fraction]:
-    """How sure it is that each person has each value in any row, where all rows of a person are in one class.
-
-    The attacker knows who is in which class. A world gives the people all that anybody has, in any order: those count
-    in which the same is `seen` as in the true one, and which are possible. For seven people at most.
-    """
-    people = [(labels, person) for labels, members in members_of(rows).items() for person in members]
-    truth = world_of(rows)
-    told = seen(truth)
-    counts: Counter[tuple[Any, Any]] = Counter()
-    total = 0
-    for dealt in itertools.permutations(values for members in truth.values() for values in members):
-        world: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
-        for (labels, _), values in zip(people, dealt, strict=True):
-            world[labels].append(values)
-        if seen(world) == told and is_possible(world):
-            total += 1
-            counts.update((who, v) for (_, who), values in zip(people, dealt, strict=True) for v in set(values))
-    return {key: Fraction(count, total) for key, count in counts.items()}
-
-
-def bags_by_class(world: World) -> dict[Any, list[Any]]:
-    """Seen by who is told which values are of one person, as by a number for each."""
-    return {labels: sorted(members, key=repr) for labels, members in world.items()}
-
-
-def values_by_class(world: World) -> dict[Any, list[Any]]:
-    """Seen by who is told the values of a class alone."""
-    return {labels: sorted((v for values in members for v in values), key=repr) for labels, members in world.items()}
 
 
 # -- attacks ---------------------------------------------------------------------------------------

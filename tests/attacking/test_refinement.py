@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 
 import duckdb
 import pytest
+from refusals import refuses
 from strategies import search, seeds
 
 import ldiv_db
@@ -205,7 +206,7 @@ def test_where_nothing_follows_it_says_why(asked, asking, note):
 def test_labels_of_no_node_are_refused(asked):
     with pytest.raises(PolicyError, match="first: has labels that are not in its taxonomy"):
         asked([("ab",), ("elsewhere",)], first=PAIRS)
-    with pytest.raises(PolicyError, match="first: has labels that are not in its taxonomy"):
+    with refuses("first"):
         asked([("ab",), (None,)], first=PAIRS)
 
 
@@ -230,5 +231,5 @@ def test_the_solver_prints_nothing(asked, capfd):
 def test_it_needs_a_policy():
     with duckdb.connect() as con:
         con.execute("CREATE TABLE published AS SELECT 'ab' AS first, 'flu' AS ill")
-        with pytest.raises(PolicyError, match="refine: needs a policy"):
+        with refuses("refine"):
             ldiv_db.attack(con, "published", ["first"], ["ill"], refine=True)

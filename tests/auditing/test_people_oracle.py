@@ -9,7 +9,6 @@ from typing import Any
 
 import oracle
 import pytest
-from hypothesis import assume
 from strategies import draws, search
 
 Pairs = list[tuple[Any, Any]]
@@ -110,86 +109,6 @@ def test_where_everybody_has_one_row_rows_are_people(draw: random.Random) -> Non
         else:
             expected = oracle.class_is_good(values, name, argument)
         assert oracle.people_are_good(pairs, name, argument, table) == expected, (name, argument)
-
-
-# -- a whole release -----------------------------------------------------------------------------------
-
-SOURCE = [("A", "flu"), ("B", "cold"), ("A", "cold"), ("C", "HIV"), (None, "flu"), (None, "flu")]
-PUBLISHED = [("30-40", "m", "cold"), ("30-40", "m", "flu"), ("*", "m", "HIV"), ("*", "m", "cold"), ("*", "m", "flu")]
-PLACES = [1, 0, 3, 2, 4]
-
-
-def test_a_release_is_judged_by_whose_rows_it_has() -> None:
-    rows = oracle.with_people(SOURCE, PUBLISHED, PLACES)
-    assert rows[0] == ("30-40", "m", "cold", "B") and rows[-1] == ("*", "m", "flu", None)
-    assert oracle.people_violations(rows, "k", 3) == {("30-40", "m"): 2}
-    assert oracle.people_violations(rows, "frequency", 2) == {}
-    assert oracle.people_violations(rows, "frequency", 3) == {("30-40", "m"): 2}
-    # Of the five in the table A has two values: shares .25 of HIV, .375 of flu and of a cold; in one class no HIV.
-    assert set(oracle.people_violations(rows, "delta_disclosure", 9)) == {("30-40", "m")}
-    assert oracle.scattered(rows) == {"A"}
-
-
-@pytest.mark.parametrize("places", [[1, 0, 3, 2, 3], [0, 1, 3, 2, 4], [1, 0, 3, 2]])
-def test_a_release_of_other_rows_is_none_of_its_source(places: list[int]) -> None:
-    with pytest.raises(AssertionError):
-        oracle.with_people(SOURCE, PUBLISHED, places)
-
-
-# -- all rows of a person in one class -------------------------------------------------------------------
-
-
-def random_world(draw: random.Random, most: int) -> list[tuple[Any, ...]]:
-    """Rows (label, value, person) of a few people in two classes, all of a person's in one."""
-    who = range(draw.randint(2, most))
-    return [
-        (label, draw.choice("xyz"), person)
-        for person in who
-        for label in [draw.choice("ab")]
-        for _ in range(draw.choice((1, 1, 2, 3)))
-    ]
-
-
-@search(15, draw=draws)
-def test_who_is_told_the_bags_is_as_sure_as_people_have_it(draw: random.Random) -> None:
-    """The attacker knows everybody's class and is told which values are of one person, but of no bag whose it is."""
-    rows = random_world(draw, 6)
-    assert not oracle.scattered(rows)
-    found = oracle.having_posteriors(rows, oracle.bags_by_class)
-    for pairs in oracle.people_of(rows).values():
-        have = oracle.bags(pairs)
-        for person, value in {(person, value) for person, _ in pairs for _, value in pairs}:
-            assert found.pop((person, value)) == Fraction(sum(value in bag for bag in have), len(have))
-    assert not found
-
-
-def meets(world: oracle.World, name: str, argument: Any) -> bool:
-    """Whether all classes of a world meet a requirement."""
-    return all(
-        oracle.people_are_good([(i, value) for i, values in enumerate(members) for value in values], name, argument)
-        for members in world.values()
-    )
-
-
-@search(10, draw=draws)
-def test_who_is_told_values_alone_and_knows_the_policy_is_bounded(draw: random.Random) -> None:
-    """Bags may then be made up of a class's values in other ways, but in no world that was not published."""
-    rows = random_world(draw, 6)
-    assume(meets(oracle.world_of(rows), "frequency", 2))
-    possible = functools.partial(meets, name="frequency", argument=2)
-    found = oracle.having_posteriors(rows, oracle.values_by_class, possible)
-    assert max(found.values()) <= Fraction(1, 2)
-
-
-def test_who_is_told_values_alone_and_not_the_policy_may_be_surer() -> None:
-    """The class of A and B has x twice and y twice: {x, x} and {y, y}, or, as far as they know, {x, y} twice."""
-    have = {"A": "xx", "B": "yy", "C": "xy", "D": "xy", "E": "v", "F": "w"}
-    rows = [("a" if person in "AB" else "b", value, person) for person, values in have.items() for value in values]
-    assert not oracle.people_violations(rows, "frequency", 2)
-    possible = functools.partial(meets, name="frequency", argument=2)
-    assert oracle.having_posteriors(rows, oracle.values_by_class)["A", "x"] == Fraction(3, 4)
-    assert oracle.having_posteriors(rows, oracle.values_by_class, possible)["A", "x"] == Fraction(1, 2)
-    assert oracle.having_posteriors(rows, oracle.bags_by_class)["A", "x"] == Fraction(1, 2)
 
 
 # -- unions ------------------------------------------------------------------------------------------
