@@ -16,7 +16,6 @@ import ldiv_db
 from ldiv_db.attacking import article29 as singling_out
 from ldiv_db.attacking.article29 import SETS, _drawn_sets
 from ldiv_db.attacking.trials import Tried, risk_beyond
-from ldiv_db.database.errors import PolicyError
 
 NAMES = ["singling out by one column", "singling out by several columns", "linkability", "inference"]
 
@@ -393,32 +392,3 @@ def test_an_empty_release_tells_nothing(con):
     place(con, [], [(20, "123", "a")], [(20, "123", "a")])
     result = ldiv_db.attack(con, "t", policy=POLICY, targets="targets", control="control")
     assert counts(result, "inference") == (1, 0) and counts(result, NAMES[1]) == (0, 0)
-
-
-# -- bad input ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        ({"targets": None, "control": "control"}, "control: needs targets"),
-        ({"targets": None, "link_columns": (["age"], ["zip"])}, "link_columns: needs targets"),
-        ({"targets": "nobody"}, "no table or view nobody"),
-        ({"tries": 0, "seed": -1}, "(?s)tries: takes.*seed: takes"),
-        ({"tries": 100_001}, "tries: takes a whole number from 1 to 100,000"),
-        ({"link_columns": (["age", "zip"], ["zip", "s"])}, "(?s)s is not a quasi-identifier.*twice"),
-        ({"link_columns": (["age"], [])}, "takes two lists"),
-        ({"control": "few"}, "(?s)control: the table has no column 'zip'.*control: the table has no column 's'"),
-        ({"control": "others"}, "control: age is of another type"),
-        ({"targets": "few"}, "targets: the table has no column 's'"),
-        ({"policy": None, "qi": "age", "sensitive": "s"}, "targets: needs a policy"),
-    ],
-)
-def test_bad_arguments_are_named(words, says, con, snapshot):
-    place(con, [("20", "123", "a")], [(20, "123", "a")], [(20, "123", "a")])
-    con.execute("CREATE TABLE few AS SELECT age FROM targets")
-    con.execute("CREATE TABLE others AS SELECT DATE '2020-01-01' AS age, zip, s FROM targets")
-    before = snapshot(con)
-    with pytest.raises(PolicyError, match=says):
-        ldiv_db.attack(con, "t", **({"policy": POLICY, "targets": "targets"} | words))
-    assert snapshot(con) == before

@@ -7,16 +7,12 @@ from strategies import draws, search
 from tables import fill
 
 import ldiv_db
-from ldiv_db.database.errors import PolicyError
 
 
 def policy(**keys):
     keys = keys or {"a": {"numeric": True}}
     forms = {"quasi_identifiers": keys, "sensitive": ["s"], "require": [{"k": 1}], "output": {"class_id": True}}
     return {"source": "x", "target": "y", **forms}
-
-
-OF_B = policy() | {"sensitive": ["b"]}
 
 
 def composition(result):
@@ -193,33 +189,3 @@ def test_classes_of_many_values_and_copies_are_taken(con):
     words = {"policy": policy(), "known": "people"}
     attack = composition(ldiv_db.attack(con, "one", also=["other", "third", "third"], **words))
     assert attack.figures["one_value"] == 14 and attack.figures["releases"] == 4
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        ({"policy": policy(), "also": "t"}, "also: needs people who are in all releases"),
-        ({"qi": "a", "sensitive": "s", "also": "t"}, "also: needs a policy"),
-        ({"policy": policy(), "also": "nothing", "known": "people"}, "also: no table or view nothing"),
-        ({"policy": policy(), "also": "people", "known": "people"}, "sensitive.s: the published table has no column s"),
-        (
-            {"policy": policy(), "also": "people", "also_policies": [OF_B], "known": "people"},
-            "also: the other release has no column 's'",
-        ),
-        (
-            {"policy": policy(), "also": "t", "also_policies": [policy()] * 2, "known": "people"},
-            "2 policies for 1 other",
-        ),
-        (
-            {"policy": policy(), "also": "t", "also_policies": [policy(b={"numeric": True})], "known": "people"},
-            "the published table has neither b",
-        ),
-    ],
-)
-def test_bad_arguments_are_named(words, says, con, snapshot):
-    place(con, "t", {(1, 3, 1): ["A", "B", "C"]})
-    fill(con, "people", {"a": "INTEGER", "b": "VARCHAR"}, [(1, "x")])
-    before = snapshot(con)
-    with pytest.raises(PolicyError, match=says):
-        ldiv_db.attack(con, "t", **words)
-    assert snapshot(con) == before

@@ -13,7 +13,6 @@ from ldiv_db.attacking import counting
 from ldiv_db.attacking.gains import Untried
 from ldiv_db.attacking.matching import BUDGET
 from ldiv_db.attacking.transport import Placing, circles
-from ldiv_db.database.errors import PolicyError
 
 
 def policy(**require):
@@ -183,9 +182,3 @@ def test_all_routes_are_looked_at_a_few_times(monkeypatch):
     moved = placing._moved
     monkeypatch.setattr(placing, "_moved", lambda depths: lengths.append(max(depths.values())) or moved(depths))
     assert placing.fill() and lengths == sorted(set(lengths)) and placing.phases == len(lengths) < 40
-
-
-def test_it_needs_a_population(con):
-    place(con, {(1, 3, 1): ["HIV", "HIV"]})
-    with pytest.raises(PolicyError, match="counting: needs everybody's quasi-identifiers"):
-        ldiv_db.attack(con, "t", policy=policy(), counting=True)

@@ -11,7 +11,6 @@ from tables import fill
 
 import ldiv_db
 from ldiv_db.attacking.definetti import ROUNDS
-from ldiv_db.database.errors import PolicyError
 
 KEYS = {"a": {"numeric": True}, "b": {"numeric": True}}
 
@@ -198,30 +197,3 @@ def test_it_fails_where_they_do_not(con):
     """Whatever is learned is of no use where values were drawn for everybody alike."""
     attack = anatomised(con, lambda draw, a: draw.choice("uvwxyz"), count=3000)
     assert abs(attack.gains[0].gain - attack.figures["by_chance"]) < 0.06
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        ({"qi": "a", "sensitive": "s", "definetti": "truth"}, "definetti: needs a policy"),
-        ({"policy": policy(), "definetti": "t"}, "definetti: a takes numbers or times"),
-        ({"policy": policy(), "definetti": "nobody"}, "definetti: no table or view nobody"),
-        ({"policy": policy(), "definetti": "strangers"}, "definetti: the table of people has no column 's'"),
-        ({"qi": "a", "sensitive": "s", "sensitive_table": "t"}, "goes with --group"),
-        ({"policy": policy(), "sensitive_table": "t", "group": "class_id"}, "leave this out"),
-        ({"qi": "z", "sensitive": "s", "sensitive_table": "t", "group": "g"}, "(?s)no column 'z'.*no column 'g'"),
-        ({"sensitive": "s", "sensitive_table": "t", "group": "class_id", "definetti": "truth"}, "nothing to learn"),
-        (
-            {"qi": "a", "sensitive": "s", "sensitive_table": "t", "group": "class_id", "class_column": "class_id"},
-            "class: does not go with --group",
-        ),
-    ],
-)
-def test_bad_arguments_are_named(words, says, con, snapshot):
-    fill(con, "t", {"class_id": "INTEGER", "a": "VARCHAR", "b": "VARCHAR", "s": "VARCHAR"}, [(1, "*", "*", "u")])
-    fill(con, "truth", {"a": "INTEGER", "b": "INTEGER", "s": "VARCHAR"}, [(1, 1, "u")])
-    fill(con, "strangers", {"a": "INTEGER", "b": "INTEGER"}, [(1, 1)])
-    before = snapshot(con)
-    with pytest.raises(PolicyError, match=says):
-        ldiv_db.attack(con, "t", **words)
-    assert snapshot(con) == before

@@ -10,7 +10,6 @@ import oracle
 import pytest
 import tables
 from hypothesis import assume
-from refusals import refuses
 from strategies import draws, search, some
 from tables import fill
 
@@ -353,9 +352,3 @@ def test_an_empty_release_tells_nothing(con):
     place(con, [], [(20, "1234")])
     result = ldiv_db.attack(con, "t", policy=POLICY, population="everybody", downcoding=True)
     assert set(gains(result).values()) == {None}
-
-
-def test_a_policy_is_needed(con):
-    place(con, [("20", "1234", "x")], [])
-    with refuses("downcoding"):
-        ldiv_db.attack(con, "t", ["age"], "s", downcoding=True)

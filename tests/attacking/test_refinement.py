@@ -226,10 +226,3 @@ def test_without_the_solver_it_says_what_to_install(asked, monkeypatch):
 def test_the_solver_prints_nothing(asked, capfd):
     asked([("a",)] * 3 + [("ab",)] * 3, first=PAIRS, k=3)
     assert capfd.readouterr() == ("", "")
-
-
-def test_it_needs_a_policy():
-    with duckdb.connect() as con:
-        con.execute("CREATE TABLE published AS SELECT 'ab' AS first, 'flu' AS ill")
-        with refuses("refine"):
-            ldiv_db.attack(con, "published", ["first"], ["ill"], refine=True)
