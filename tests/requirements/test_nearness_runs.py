@@ -9,10 +9,11 @@ from typing import Any
 
 import oracle
 import pytest
+from refusals import refuses
 from strategies import some
 
 import ldiv_db
-from ldiv_db.database.errors import InfeasibleError, PolicyError
+from ldiv_db.database.errors import InfeasibleError
 
 ALGORITHMS = ["topdown", "peel", "mondrian", "stratified", {"name": "mondrian", "split": "relaxed"}, "auto"]
 RANGE, PROXIMITY = {"range": {"k": 3, "e": "90.5"}}, {"proximity": {"epsilon": "10.5", "m": 3}}
@@ -61,7 +62,7 @@ def test_global_recodings_keep_a_range_and_refuse_proximity(con: Any, algorithm:
     keys = {"age": {"taxonomy": {"ranges": [5, 20]}}, "zip": {"taxonomy": {"prefix": [2, 1]}}}
     ldiv_db.run(con, policy_of(RANGE, algorithm=algorithm, quasi_identifiers=keys, output={"class_id": True}))
     assert not oracle.violations(published(con), "range", RANGE["range"])
-    with pytest.raises(PolicyError, match=rf"{algorithm} cannot promise proximity epsilon=10.5, m=3"):
+    with refuses("require"):
         ldiv_db.plan(con, policy_of(PROXIMITY, algorithm=algorithm, quasi_identifiers=keys, target="p"))
 
 
@@ -69,13 +70,13 @@ def test_global_recodings_keep_a_range_and_refuse_proximity(con: Any, algorithm:
 def test_algorithms_that_look_at_counts_refuse_both(con: Any, algorithm: str) -> None:
     fill(con, rows_of(algorithm))
     for require in (RANGE, PROXIMITY):
-        with pytest.raises(PolicyError, match=rf"{algorithm} cannot promise {next(iter(require))}"):
+        with refuses("require"):
             ldiv_db.plan(con, policy_of(require, algorithm=algorithm))
 
 
 def test_classes_that_unions_would_spoil_have_ids(con: Any) -> None:
     fill(con, rows_of("ids"))
-    with pytest.raises(PolicyError, match="class_id"):
+    with refuses("output"):
         ldiv_db.plan(con, policy_of(PROXIMITY, output={"class_id": False}))
     ldiv_db.run(con, policy_of(PROXIMITY))
     assert published(con)

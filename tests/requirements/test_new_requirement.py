@@ -6,10 +6,11 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from refusals import refuses
 from strategies import some
 
 import ldiv_db
-from ldiv_db.database.errors import InfeasibleError, PolicyError
+from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.requirements import REQUIREMENTS, Distribution, Requirement, parse_requirement
 from ldiv_db.requirements.guarantees import Ceiling, Guarantee
 from ldiv_db.requirements.parameters import whole
@@ -116,20 +117,16 @@ def test_an_error_says_what_is_nearest(algorithm: str, reason: str, con: Any, ro
 
 
 @pytest.mark.parametrize(
-    ("require", "problem"),
-    [
-        ({"crowd": 0}, r"require\.0\.crowd: takes a whole number from 1"),
-        ({"crowd": {"m": 1}}, "has no parameter 'm'"),
-        ({"crowds": 1}, "did you mean 'crowd'"),
-    ],
+    ("require", "code"),
+    [({"crowd": 0}, "require.0.crowd"), ({"crowd": {"m": 1}}, "require.0.crowd"), ({"crowds": 1}, "require.0")],
 )
-def test_it_is_read_like_any_other(require: Any, problem: str, con: Any, rows: None) -> None:
+def test_it_is_read_like_any_other(require: Any, code: str, con: Any, rows: None) -> None:
     assert parse_requirement("crowd:3").resolve(None).label == "crowd n=3"
-    with pytest.raises(PolicyError, match=problem):
+    with refuses(code):
         ldiv_db.run(con, policy(require=[require]))
 
 
 def test_algorithms_refuse_what_it_does_not_bound(con: Any, rows: None) -> None:
     keys = {"age": {"taxonomy": {"ranges": [5, 10]}}}
-    with pytest.raises(PolicyError, match=r"vioRec mends shares of one sensitive attribute's values"):
+    with refuses("algorithm.scheme"):
         ldiv_db.run(con, policy(algorithm={"name": "cuts", "scheme": "vioRec"}, quasi_identifiers=keys))

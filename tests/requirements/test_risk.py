@@ -9,7 +9,7 @@ import pytest
 from strategies import some
 
 import ldiv_db
-from ldiv_db.database.errors import InfeasibleError, PolicyError
+from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.require import Risk
 from ldiv_db.requirements import RequirementSpec, parse_requirement
 from ldiv_db.requirements.risk import bounded_risk
@@ -75,12 +75,6 @@ def policy(*require, **changes):
 
 def sizes(con):
     return Counter(con.execute("SELECT age, zip FROM out").fetchall()).values()
-
-
-def test_what_asks_for_shares_alone_refuses_it_as_it_does_k(con, people):
-    for asked in ({"risk": 0.2}, {"k": 5}):
-        with pytest.raises(PolicyError, match="tp"):
-            ldiv_db.plan(con, policy({"frequency": 2}, asked, algorithm="tp"))
 
 
 @pytest.mark.parametrize("average", some(["1/7", 0.02, 0.5]))
