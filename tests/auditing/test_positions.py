@@ -51,10 +51,10 @@ def sequences_of(release: list[tuple[Any, ...]]) -> dict[Any, list[tuple[Any, ..
 
 
 @pytest.mark.parametrize("algorithm", some(LOCAL))
-@search(3, seed=seeds)
+@search(1, seed=seeds)
 def test_every_position_of_a_class_is_good(con: Any, algorithm: str, seed: int) -> None:
     rng = random.Random(seed)
-    rows, asked = test_aligned.visits(rng, rng.randrange(15, 30)), rng.choice(EACH)
+    rows, asked = test_aligned.visits(rng, rng.randrange(10, 20)), rng.choice(EACH)
     require = [{**asked, "each": "position"}, *rng.choice([[], [{"k": 3}], [{"frequency": 2}]])]
     try:
         release, result = test_aligned.published(con, rows, require=require, algorithm=algorithm)
