@@ -1,7 +1,7 @@
 # What contributors run; `make` lists it. CONTRIBUTING.md says when.
 DIST ?= dist
 VERSION = $(shell sed -n 's/^version: //p' sql/dbt/dbt_project.yml)
-.PHONY: help test whole lint types site bench package
+.PHONY: help test whole mutants lint types site bench package
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -12,6 +12,9 @@ test: ## the tests of every change (README's command, without installing)
 
 whole: ## every case and every slow test, for hours: each night, and for changes of algorithms
 	.ci/run whole
+
+mutants: ## which one-line mistakes the tests catch, each night
+	python3 -m tests.mutants
 
 lint: ## rules of style, and the format
 	ruff check .

@@ -105,6 +105,7 @@ def run_example(con, template):
             con.executemany(f'INSERT INTO "{name}" VALUES ({", ".join("?" * len(table.columns))})', table.rows)
             if is_param(template, name):
                 params[name] = Relation(("temp", "main", name))
-    params |= {name: param(value) for name, value in values.items()}
+    words = head.get("options") or ()
+    params |= {name: value if name in words else param(value) for name, value in values.items()}
     records = Engine(con).records(template, **params)
     return tables["gives"], records
