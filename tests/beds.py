@@ -145,6 +145,21 @@ def bed(first_bed: Path, tmp_path: Path) -> Bed:
     return Bed(tmp_path)
 
 
+@pytest.fixture(scope="session")
+def first_release(first_bed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("released")
+    shutil.copytree(first_bed, folder, dirs_exist_ok=True)
+    assert Bed(folder).run("--json").code == 0
+    return folder
+
+
+@pytest.fixture
+def released(first_release: Path, tmp_path: Path) -> Bed:
+    """A bed whose policy was run."""
+    shutil.copytree(first_release, tmp_path, dirs_exist_ok=True)
+    return Bed(tmp_path)
+
+
 @pytest.fixture
 def call(bed: Bed) -> Callable[..., Called]:
     return bed.call

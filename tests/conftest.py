@@ -17,7 +17,7 @@ import strategies
 from ldiv_db.database.engine import Engine
 
 pytest.register_assert_rewrite("beds", "there_cases")
-from beds import bed, bench, call, first_bed  # noqa: E402, F401 - fixtures of whoever calls the command line
+from beds import bed, bench, call, first_bed, first_release, released  # noqa: E402, F401 - fixtures of whoever calls the command line
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 SLOW = Path(__file__).parent / "slow.txt"

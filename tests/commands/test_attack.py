@@ -14,11 +14,10 @@ GAIN = {"measure", "gain", "bound", "holds"}
 
 
 @pytest.fixture
-def released(bed: Any) -> Any:
+def released(released: Any) -> Any:
     """A release that keeps its policy, and some people of its source."""
-    assert bed.run().code == 0
-    bed.write("people.csv", "name,age,country\nP0,20,Norway\nP5,55,Italy\nnobody,99,Korea\n")
-    return bed
+    released.write("people.csv", "name,age,country\nP0,20,Norway\nP5,55,Italy\nnobody,99,Korea\n")
+    return released
 
 
 def attack(bed: Any, *words: Any) -> Any:
@@ -71,12 +70,11 @@ def test_classes_of_several_rows_have_nobody_unique_in_the_population(released: 
     assert "population uniqueness: population 1,000, sampling fraction 0.024" in attack(released, *words).out
 
 
-@pytest.mark.slow
 def test_labels_are_read_backwards_and_people_are_tried(released: Any) -> None:
-    """The people of the source and others, with what they are sensitive about; as JSON and as people read it."""
+    """The people of the source and others, with what they are sensitive about."""
     released.write("others.csv", "name,age,country,disease\nA,21,Norway,Flu\nB,48,Korea,Asthma\nC,33,Italy,Flu\n")
     words = ("--policy", released.policy, "--targets", "patients", "--control", released.folder / "others.csv")
-    words += ("--downcoding", "--population", "patients", "--link-columns", "country | age", "--tries", "10")
+    words += ("--downcoding", "--population", "patients", "--link-columns", "country | age", "--tries", "4")
     called = attack(released, *words, "--seed", "3", "--json")
     assert called.code == 0, called.err
     by_name = {each["attack"]: each for each in called.json["attacks"]}
@@ -85,12 +83,9 @@ def test_labels_are_read_backwards_and_people_are_tried(released: Any) -> None:
     for name in names:
         assert by_name[name]["holds"] is None and {gain["bound"] for gain in by_name[name]["gains"]} == {None}
     figures = by_name["inference"]["figures"]
-    assert (figures["attempts"], figures["control_attempts"], len(figures["risk_interval"])) == (10, 3, 2)
+    assert (figures["attempts"], figures["control_attempts"], len(figures["risk_interval"])) == (4, 3, 2)
     assert by_name["downcoding"]["figures"]["rows_unexplained"] == 0
-    assert attack(released, *words, "--seed", "4", "--json").json != called.json
-    said = attack(released, *words)
-    assert "share of rows singled out" in said.out and "control attempts 3" in said.out
-    assert not {"Flu", "Cancer", "Norway"} & set(said.out.replace(",", " ").split())
+    assert not [value for value in ("Flu", "Cancer", "Norway") if value in called.out]
 
 
 def test_categories_are_said_once(released: Any) -> None:
@@ -125,21 +120,29 @@ def test_a_file(released: Any) -> None:
     assert called.code == 0, called.err
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["--qi", "age", "--sensitive", "disease", "--known", "people.csv"], "known: no file people.csv"),
-        (["--qi", "age", "--sensitive", "disease", "--categories", "[[x]"], "categories: is neither YAML"),
-        (["--qi", "age", "--categories", "[[x], [y]]"], "categories: is about a sensitive attribute"),
-        (["--policy", "nothing.yml"], "cannot read nothing.yml"),
-        (["--qi", "age", "--sensitive", "disease", "--targets", "main.patients"], "targets: needs a policy"),
-        (["--qi", "age", "--sensitive", "disease", "--downcoding"], "downcoding: needs a policy"),
-        (["--qi", "age", "--sensitive", "disease", "--control", "main.patients"], "control: needs targets"),
-        (["--qi", "age", "--sensitive", "disease", "--link-columns", "a|b|c"], "takes two lists of columns, not 3"),
-    ],
-)
-def test_bad_input_is_exit_code_2(released: Any, words: list[str], says: str) -> None:
-    assert says in released.fails(2, "attack", released.database, "published.patients", *words)
+PLAIN = ("--qi", "age", "--sensitive", "disease")
+#: What is refused, by its code; what is about a policy has that of the release.
+REFUSED = {
+    "known": (*PLAIN, "--known", "people_.csv"),
+    "categories": ("--qi", "age", "--categories", "[[x], [y]]"),
+    "policy": ("--policy", "nothing.yml"),
+    "targets": (*PLAIN, "--targets", "main.patients"),
+    "downcoding": (*PLAIN, "--downcoding"),
+    "control": (*PLAIN, "--control", "main.patients"),
+    "link_columns": (*PLAIN, "--link-columns", "a|b|c"),
+    "replay": (*PLAIN, "--require", "distinct:3", "--replay"),
+    "replay_tries": ("--policy", "policy.yml", "--replay-tries", "1"),
+    "replay_seed": ("--policy", "policy.yml", "--replay-seed", "1"),
+}
+
+
+def test_bad_input_is_refused_by_its_code(released: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(released.folder)
+    for code, words in REFUSED.items():
+        released.refuses(code, "attack", released.database, "published.patients", *words)
+    for seed in ("one", "9" * 90):
+        words = ("--policy", "policy.yml", "--replay", "--replay-seed", seed)
+        released.refuses("replay_seed", "attack", released.database, "published.patients", *words)
 
 
 def test_labels_of_another_taxonomy_are_refused(released: Any) -> None:
@@ -166,28 +169,6 @@ def test_a_release_is_replayed_by_its_ledger_and_nothing_is_written(released: An
     (found,) = [each for each in called.json["attacks"] if each["attack"] == "replay"]
     assert found["figures"]["tried"] == "drawn classes" and found["figures"]["seed"] == "known"
     assert found["gains"][0]["bound"] is None and found["figures"]["promised_without_replay"] == 1 / 3
-    shown = released.call("attack", *words)
-    assert "replay of disease: seed known, tried drawn classes" in " ".join(shown.out.split())
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--replay-seed", "1"), "replay_seed: goes with a replay"),
-        (("--replay-tries", "1"), "replay_tries: goes with a replay"),
-        (("--replay", "--replay-seed", "one"), "replay_seed: takes a whole number, not 'one'"),
-        (("--replay", "--replay-seed", "9" * 90), "replay_seed: takes a whole number from 0"),
-    ],
-)
-def test_what_a_replay_does_not_take(words: tuple[str, ...], message: str, released: Any) -> None:
-    asked = ("attack", released.database, "published.patients", "--policy", released.policy, *words)
-    assert message in released.fails(2, *asked)
-
-
-def test_a_replay_needs_a_policy(released: Any) -> None:
-    words = ("--qi", "age,country", "--sensitive", "disease", "--require", "distinct:3", "--replay")
-    message = released.fails(2, "attack", released.database, "published.patients", *words)
-    assert "replay: needs the policy of the release" in message
 
 
 def test_attacks_by_inference(released: Any) -> None:

@@ -309,6 +309,7 @@ USAGE = [
 DATABASE = [
     *(f"run {{database}} {{policy}} --memory-limit {size}" for size in ("1KB", "1MB")),
     *(f"run {{folder}}/{name} {{policy}}" for name in ("none.duckdb", "", "text.duckdb", "empty.duckdb")),
+    *("plan {folder}/none.duckdb {policy}", "migrate {folder}/none.duckdb"),
 ]
 
 

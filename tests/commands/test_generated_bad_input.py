@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -14,11 +15,13 @@ from typing import Any
 import bad_input
 import duckdb
 import pytest
-import times
 import yaml
+from beds import Bed
 
-#: So many draws a test, each a call of the command line; no call takes longer than so many seconds.
-CALLS, SECONDS = 10, 120
+from tests.strategies import search, seeds
+
+#: No call takes longer.
+SECONDS = 120
 
 
 class TooLong(BaseException):
@@ -63,20 +66,18 @@ def new_tables(before: list[Any], con: Any) -> list[str]:
     return [".".join('"{}"'.format(part.replace('"', '""')) for part in row) for row in rows if row not in old]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("block", times.seeds(12))
+@search(6, seed=seeds)
 def test_whatever_is_wrong_there_is_a_good_result_or_a_clear_line(
-    bed: Any, tmp_path_factory: Any, monkeypatch: Any, block: int
+    first_bed: Path, tmp_path_factory: pytest.TempPathFactory, seed: int
 ) -> None:
-    for seed in range(block * CALLS, (block + 1) * CALLS):
-        folder = tmp_path_factory.mktemp("bad")
-        for name in ("hospital.duckdb", "country.csv"):
-            (folder / name).write_bytes((bed.folder / name).read_bytes())
-        monkeypatch.chdir(folder)
-        one_call(bed, folder, seed)
+    folder = tmp_path_factory.mktemp("bad")
+    for name in ("hospital.duckdb", "country.csv"):
+        (folder / name).write_bytes((first_bed / name).read_bytes())
+    with contextlib.chdir(folder):
+        one_call(Bed(folder), folder, seed)
 
 
-def one_call(bed: Any, folder: Path, seed: int) -> None:
+def one_call(bed: Bed, folder: Path, seed: int) -> None:
     drawn = bad_input.draw_call(seed)
     words = bad_input.place(drawn, folder)
     before = state(folder)

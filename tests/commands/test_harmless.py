@@ -25,7 +25,7 @@ def policy(bed: Any, **more: Any) -> None:
         "require": [{"frequency": 3}],
         "nulls_sensitive": "value",
         "quasi_identifiers": KEYS,
-        "algorithm": "auto",
+        "algorithm": "topdown",
     }
     bed.write_policy(sensitive={"disease": {"harmless": ["HARMLESS"]}}, **(changes | more))
     bed.policy.write_text(bed.policy.read_text().replace("- HARMLESS", "- 010\n    - null"))
@@ -42,7 +42,7 @@ def test_a_run_and_what_is_said_of_it(mostly_well: Any) -> None:
     bed = mostly_well
     policy(bed)
     planned = bed.call("plan", bed.database, bed.policy)
-    assert planned.code == 0 and "harmless" in planned.out and "topdown" in planned.out
+    assert planned.code == 0 and "harmless" in planned.out
     found = bed.run("--json").json
     assert found["requirements"][0]["parameters"] == {"l": 3, "harmless": ["null", "010"]}
     assert worst(bed, "published.patients") <= 1 / 3

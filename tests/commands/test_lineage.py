@@ -18,6 +18,7 @@ from ldiv_db.commands.lineage import _named, is_wanted, namespace_of
 from ldiv_db.policy.reading import read_policy
 from ldiv_db.reporting.request import policy_hash, written_policy
 from tests.beds import Bed
+from tests.strategies import some
 
 pytest.importorskip("openlineage.client")
 
@@ -105,7 +106,7 @@ def test_a_release_in_another_database_is_told_to_be_there(bed: Bed, events: Pat
     assert (target["namespace"], target["name"]) == (f"duckdb://{other.resolve()}", "release")
 
 
-@pytest.mark.parametrize("pseudonym", [None, "who"])
+@pytest.mark.parametrize("pseudonym", some(["who", None]))
 def test_figures_on_people_are_told_if_the_release_tells_people_apart(
     bed: Bed, events: Path, pseudonym: str | None
 ) -> None:

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from refusals import codes_told
 
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.running.demo import demonstrate
+from tests.strategies import some
 
 HOSTILE = 'a"; DROP TABLE t; --'
 
 
 def profile(bed: Any, *words: Any) -> Any:
     return bed.call("profile", bed.database, *words)
+
+
+def run(bed: Any, policy: Path) -> Any:
+    """Run what was written, by the first good release: by default it is made better for up to a minute."""
+    policy.write_text(yaml.safe_dump(yaml.safe_load(policy.read_text(encoding="utf-8")) | {"algorithm": "topdown"}))
+    return bed.call("run", bed.database, policy, "--json")
 
 
 @pytest.fixture(scope="module")
@@ -59,18 +68,10 @@ def test_the_columns_roles_are_guessed(bed: Any) -> None:
     }  # fmt: skip
     assert found["sensitive"] == [
         {
-            "column": "disease",
-            "distinct": 4,
-            "distinct_folded": 4,
-            "nulls": 0,
-            "sets": None,
-            "largest_share": 0.25,
-            "largest_l": 4,
-            "largest_l_folded": 4,
-            "entropy": 2.0,
-            "histogram": [6, 6, 6, 6],
+            "column": "disease", "distinct": 4, "distinct_folded": 4, "nulls": 0, "sets": None, "largest_share": 0.25,
+            "largest_l": 4, "largest_l_folded": 4, "entropy": 2.0, "histogram": [6, 6, 6, 6],
         }
-    ]
+    ]  # fmt: skip
 
 
 def test_nothing_that_is_printed_is_a_value(bed: Any) -> None:
@@ -153,7 +154,7 @@ def test_odd_names_values_and_types_make_a_policy_that_runs(bed: Any) -> None:
     document = yaml.safe_load(policy.read_text(encoding="utf-8"))
     assert list(document["quasi_identifiers"]) == names[:-1]
     parse_policy(document)
-    ran = bed.call("run", bed.database, policy)
+    ran = run(bed, policy)
     assert ran.code == 0, ran.err
 
 
@@ -167,15 +168,15 @@ def test_a_file_is_named_relative_to_the_policy(bed: Any, monkeypatch: pytest.Mo
     assert bed.call("run", bed.database, "new/p.yml").code == 0
 
 
-@pytest.mark.parametrize(
-    ("values", "rows", "way"),
-    [
-        (60, 300, {"taxonomy": {"file": "job.csv"}}),
-        (1_500, 160_000, {"taxonomy": {"prefix": [7]}}),
-        (1_500, 6_000, None),
-        (11_000, 33_000, None),
-    ],
-)
+COUNTS: list[tuple[int, int, Any]] = [
+    (60, 300, {"taxonomy": {"file": "job.csv"}}),
+    (1_500, 6_000, None),
+    (1_500, 160_000, {"taxonomy": {"prefix": [7]}}),
+    (11_000, 33_000, None),
+]
+
+
+@pytest.mark.parametrize(("values", "rows", "way"), some(starmap(pytest.param, COUNTS), first=2))
 def test_texts_of_many_values_are_themselves_or_a_star(bed: Any, values: int, rows: int, way: Any) -> None:
     """Up to a thousand in a file; very many of them, or with few rows each, take a taxonomy of the user's."""
     job = f"'job' || CASE WHEN i < {values} THEN i ELSE hash(i) % {values} END"
@@ -194,26 +195,26 @@ def test_nulls_and_a_frequent_value_are_provided_for(bed: Any) -> None:
     assert found["policy"]["require"] == [{"distinct": 3}, {"alpha_k": {"alpha": 0.87, "k": 5}}]
     assert found["policy"]["nulls_sensitive"] == "value"
     assert profile(bed, "n", "--sensitive", "s", "--policy", bed.folder / "n.yml").code == 0
-    ran = bed.call("run", bed.database, bed.folder / "n.yml", "--json")
+    ran = run(bed, bed.folder / "n.yml")
     assert ran.code == 0 and ran.json["rows_suppressed"] == 0
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "says"),
-    [
-        (("patients", "--sensitive", "diseese"), 2, ["sensitive", "did you mean 'disease'"]),
-        (("patients", "--qi", "age,wardd", "--sensitive", "x"), 2, ["'wardd'", "'x'"]),
-        (("patients", "--qi", "age,disease", "--sensitive", "disease"), 2, ["quasi-identifier already"]),
-        (("patient",), 2, ["no table or view patient"]),
-        (("none.csv",), 2, ["no file none.csv"]),
-        ((HOSTILE,), 2, ["table"]),
-        (("empty",), 1, ["empty"]),
-    ],
-)
-def test_bad_arguments_are_named(bed: Any, words: tuple[str, ...], code: int, says: list[str]) -> None:
-    message = bed.fails(code, "profile", bed.database, *words)
-    for text in says:
-        assert text in message
+REFUSED = [
+    ("sensitive", ("patients", "--sensitive", "diseese")),
+    ("qi sensitive", ("patients", "--qi", "age,wardd", "--sensitive", "x")),
+    ("sensitive", ("patients", "--qi", "age,disease", "--sensitive", "disease")),
+    ("table", ("patient",)),
+    ("table", ("none.csv",)),
+    ("table", (HOSTILE,)),
+]
+
+
+def test_bad_arguments_are_refused_by_their_codes(bed: Any) -> None:
+    found = [
+        (" ".join(sorted(codes_told(bed.fails(2, "profile", bed.database, *words)))), words) for _, words in REFUSED
+    ]
+    assert found == REFUSED
+    assert "empty" in bed.fails(1, "profile", bed.database, "empty")
 
 
 def test_a_profile_writes_nothing_to_the_database(bed: Any) -> None:
@@ -243,7 +244,7 @@ def test_several_sensitive_columns_make_a_policy_that_runs(bed: Any) -> None:
     words = ("--sensitive", "disease", "--sensitive", "drug", "--qi", "age", "--policy", policy)
     assert profile(bed, "several", *words).code == 0
     assert list(yaml.safe_load(policy.read_text())["sensitive"]) == ["disease", "drug"]
-    called = bed.call("run", bed.database, policy)
+    called = run(bed, policy)
     assert called.code == 0, called.err
     for name in ("disease", "drug"):
         check = ("--qi", "age", "--sensitive", name, "--require", "frequency:2")
@@ -261,13 +262,12 @@ def test_dates_and_timestamps_become_ranges_and_few_of_them_stretches_of_time(be
     keys = yaml.safe_load(policy.read_text())["quasi_identifiers"]
     stretches = {"taxonomy": {"dates": ["day", "month", "quarter", "year"]}}
     assert keys == {"born": {"numeric": True}, "seen": {"numeric": True}, "wave": stretches}
-    called = bed.call("run", bed.database, policy)
+    called = run(bed, policy)
     assert called.code == 0, called.err
     assert bed.sql("SELECT count(*) FROM published.visits WHERE wave LIKE '2019%' OR wave LIKE '2020%'")[0][0] > 0
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("value", ["DATE 'infinity'", "DATE '0044-03-15 (BC)'", "1e400"])
+@pytest.mark.parametrize("value", some(["DATE 'infinity'", "DATE '0044-03-15 (BC)'", "1e400"]))
 def test_columns_whose_values_have_no_place_are_not_published(bed: Any, value: str) -> None:
     other = "DATE '2020-01-01' + CAST(i AS INTEGER)" if "DATE" in value else "CAST(i AS DOUBLE)"
     value = value.replace("1e400", "CAST('inf' AS DOUBLE)")
@@ -279,7 +279,7 @@ def test_columns_whose_values_have_no_place_are_not_published(bed: Any, value: s
     assert profile(bed, "odd", "--sensitive", "disease", "--qi", "age,x", "--policy", policy).code == 0
     document = yaml.safe_load(policy.read_text())
     assert document["identifiers"] == ["x"] and list(document["quasi_identifiers"]) == ["age"]
-    assert bed.call("run", bed.database, policy).code == 0
+    assert run(bed, policy).code == 0
 
 
 def test_the_uniqueness_of_a_population_is_estimated(bed: Any) -> None:

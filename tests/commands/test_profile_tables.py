@@ -19,12 +19,13 @@ NAMES = ("patients", "stays", "labs")
 def clinic(bed: Any) -> Any:
     bed.sql("DROP TABLE patients")
     with duckdb.connect(str(bed.database)) as con:
-        fill(con, NAMES, drawn(random.Random(4), NAMES, 60, values="abcdefghijkl"))
+        fill(con, NAMES, drawn(random.Random(4), NAMES, 24, values="abcdefghijkl"))
         con.execute("UPDATE labs SET stay = NULL WHERE no % 10 = 0")
         con.execute("ALTER TABLE stays ADD COLUMN ward VARCHAR; UPDATE stays SET ward = 'ward ' || no % 3")
     return bed
 
 
+@pytest.mark.slow
 def test_the_policy_that_is_written_is_planned_and_run_as_it_is(clinic: Any) -> None:
     words = ("--sensitive", "stays.value,labs.value", "--policy", clinic.folder / "schema.yml")
     called = clinic.call("profile", clinic.database, *NAMES, *words)
@@ -54,7 +55,7 @@ def test_json_has_tables_links_and_the_policy_and_no_value(clinic: Any) -> None:
     assert found["individual"] == "patients.who" and [one["name"] for one in found["tables"]] == list(NAMES)
     labs = found["tables"][2]
     assert labs["link"]["parent"] == "stays" and labs["link"]["rows_lost"] > 0
-    assert sum(one["people"] for one in labs["people_rows"]) == 60
+    assert sum(one["people"] for one in labs["people_rows"]) == 24
     assert list(found["policy"]["tables"]["patients"]["quasi_identifiers"]) == ["age"]
     assert "quasi_identifiers" not in found["policy"]["tables"]["stays"]
     assert "ward 1" not in called.out
@@ -98,8 +99,8 @@ def test_of_files_without_a_database_files_are_published(clinic: Any) -> None:
     assert "stays.patient_id → patients.patient_id" in called.out and "names and values" in called.out
     written = yaml.safe_load(policy.read_text())["tables"]
     assert [one["target"] for one in written.values()] == ["release/patients.parquet", "release/stays.parquet"]
-    for command in ("plan", "run"):
-        assert clinic.call(command, ":memory:", policy).code == 0
+    policy.write_text(yaml.safe_dump(yaml.safe_load(policy.read_text()) | {"algorithm": "topdown"}))
+    assert clinic.call("run", ":memory:", policy).code == 0
     assert {file.name for file in (clinic.folder / "release").iterdir()} == {"patients.parquet", "stays.parquet"}
     written["stays"]["target"] = "published.stays"
     policy.write_text(yaml.safe_dump({"individual": "patient_id", "tables": written, "require": [{"k": 2}]}))

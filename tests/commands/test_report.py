@@ -5,20 +5,17 @@ from __future__ import annotations
 import json
 import os
 import stat
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
 import pytest
+from refusals import codes_told
 
 from ldiv_db.reporting import page as pdf
+from tests.strategies import some
 
-FEW = ("--queries", "5", "--tries", "10", "--worlds", "0")
-
-
-@pytest.fixture
-def released(bed: Any) -> Any:
-    assert bed.run("--json").code == 0
-    return bed
+FEW = ("--queries", "1", "--tries", "1", "--worlds", "0")
 
 
 def report(bed: Any, *words: Any) -> Any:
@@ -40,34 +37,23 @@ def _umask() -> int:
     return mask
 
 
-def test_json_is_the_document(released: Any) -> None:
-    found = report(released, "--json")
-    assert found.code == 0 and found.json["form"] == "ldiv report 2"
-    assert not (released.folder / "report.html").exists()
-
-
 def test_without_out_the_page_is_here(released: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(released.folder)
     assert report(released, "--public").code == 0
     assert "<strong>Public.</strong>" in (released.folder / "report.html").read_text()
 
 
-def test_a_run_by_its_id(released: Any) -> None:
+def test_a_run_by_its_id_as_json_and_nothing_is_written(released: Any) -> None:
+    before = released.files()
     (run,) = released.call("runs", released.database, "--json").json["runs"]
-    words = ("--policy", released.policy, *FEW, "--json")
-    by_id = released.call("report", released.database, run["run_id"], *words)
-    assert by_id.code == 0 and by_id.json == report(released, "--json").json
-
-
-def test_nothing_is_written_to_the_database(released: Any) -> None:
-    before = released.database.read_bytes()
-    report(released, "--json")
-    assert released.database.read_bytes() == before
+    by_id = released.call("report", released.database, run["run_id"], "--policy", released.policy, *FEW, "--json")
+    assert by_id.code == 0 and by_id.json["form"] == "ldiv report 2"
+    assert by_id.json == report(released, "--json").json and released.files() == before
 
 
 def test_a_release_that_fails_is_reported_with_code_1(released: Any) -> None:
     words = ("--qi", "age,country", "--sensitive", "disease", "--require", "distinct:4", "--json")
-    found = released.call("report", released.database, "published.patients", *words)
+    found = released.call("report", released.database, "published.patients", *words, *FEW)
     assert found.code == 1 and found.json["statement"]["holds"] is False
 
 
@@ -92,36 +78,25 @@ def test_verify_says_of_which_release_a_report_is(released: Any) -> None:
 def test_a_file_without_a_database(released: Any) -> None:
     path = released.folder / "r.parquet"
     released.sql(f"COPY published.patients TO '{path}'")
-    words = (
-        "--qi",
-        "age,country",
-        "--class",
-        "class_id",
-        "--sensitive",
-        "disease",
-        "--require",
-        "distinct:3",
-        "--json",
-    )
-    found = released.call("report", ":memory:", path, *words)
+    words = ("--qi", "age,country", "--class", "class_id", "--sensitive", "disease", "--require", "distinct:3", *FEW)
+    found = released.call("report", ":memory:", path, *words, "--json")
     assert found.code == 0 and found.json["data"]["class_column"] == "class_id"
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--out", "r.txt"), "out: r.txt has none of the endings"),
-        (("--out", "nowhere/r.html"), "out: there is no folder nowhere"),
-        (("--qi", "age"), "qi: is in the policy"),
-        (("--threshold", "2", "--json"), "threshold: takes a number from 0 to 1"),
-        (("--source", "nothing", "--json"), "source: no table or view nothing"),
-        (("--verify", "none.json"), "verify: cannot read none.json"),
-        (("--verify", "r.json", "--out", "r.html"), "out: does not go with --verify"),
-    ],
-)
-def test_what_is_refused_with_code_2(released: Any, words: tuple[str, ...], message: str) -> None:
-    found = released.fails(2, "report", released.database, "published.patients", "--policy", released.policy, *words)
-    assert message in found
+REFUSED = [
+    ("out", ("--out", "r.txt")),
+    ("out", ("--out", "nowhere/r.html")),
+    ("qi", ("--qi", "age")),
+    ("threshold", ("--threshold", "2", "--json")),
+    ("source", ("--source", "nothing", "--json")),
+    ("verify", ("--verify", "none.json")),
+    ("out", ("--verify", "r.json", "--out", "r.html")),
+]
+
+
+def test_what_is_refused_has_its_code(released: Any) -> None:
+    about = ("report", released.database, "published.patients", "--policy", released.policy)
+    assert [(" ".join(codes_told(released.fails(2, *about, *words))), words) for _, words in REFUSED] == REFUSED
 
 
 def test_a_file_that_is_no_report_is_refused(released: Any) -> None:
@@ -135,24 +110,28 @@ def test_a_database_that_is_none_has_code_3(released: Any) -> None:
     released.fails(3, "report", released.folder / "no.duckdb", "t", "--policy", released.policy)
 
 
-def test_a_pdf_without_a_converter_is_refused(released: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pdf.shutil, "which", lambda name: None)
+@pytest.mark.parametrize(
+    ("script", "says"),
+    some(starmap(pytest.param, [("exit 7", "exit code 7"), (None, "no program that converts to PDF is installed")])),
+)
+def test_a_converter_that_fails_or_is_not_there_is_told_of(
+    released: Any, monkeypatch: pytest.MonkeyPatch, script: str | None, says: str
+) -> None:
+    convert(released, monkeypatch, script)
     found = report(released, "--out", released.folder / "r.pdf")
-    assert found.code == 2 and "no program that converts to PDF is installed" in found.err
+    assert found.code == 2 and says in found.err and not (released.folder / "r.pdf").exists()
 
 
-def test_a_converter_that_fails_says_so(released: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = Path(released.write("weasyprint", "#!/bin/sh\nexit 7\n"))
+def convert(bed: Any, monkeypatch: pytest.MonkeyPatch, script: str | None) -> None:
+    """The program that converts to PDF is this script."""
+    program = Path(bed.write("weasyprint", f"#!/bin/sh\n{script}\n"))
     program.chmod(0o755)
-    monkeypatch.setattr(pdf.shutil, "which", lambda name: str(program))
-    found = report(released, "--out", released.folder / "r.pdf")
-    assert found.code == 2 and "exit code 7" in found.err and not (released.folder / "r.pdf").exists()
+    monkeypatch.setattr(pdf.shutil, "which", lambda name: script and str(program))
 
 
+@pytest.mark.slow
 def test_a_converter_gets_the_page(released: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = Path(released.write("weasyprint", '#!/bin/sh\ncp "$1" "$2"\n'))
-    program.chmod(0o755)
-    monkeypatch.setattr(pdf.shutil, "which", lambda name: str(program))
+    convert(released, monkeypatch, 'cp "$1" "$2"')
     assert report(released, "--out", released.folder / "r.pdf").code == 0
     assert (released.folder / "r.pdf").read_text().startswith("<!doctype html>")
 

@@ -13,11 +13,7 @@ def test_plan_run_check_measure_attack(bed: Any) -> None:
     bed.write_policy(sensitive=None, keep=None, identifiers=["name", "disease", "ward"], require=[{"k": 4}])
     assert "bsgi needs a sensitive attribute (algorithm: auto" in bed.fails(2, "run", bed.database, bed.policy)
     bed.write_policy(
-        sensitive=None,
-        keep=None,
-        identifiers=["name", "disease", "ward"],
-        require=[{"k": 4}],
-        algorithm="auto",
+        sensitive=None, keep=None, identifiers=["name", "disease", "ward"], require=[{"k": 4}], algorithm="auto"
     )
     planned = bed.call("plan", bed.database, bed.policy)
     assert planned.code == 0 and "k: k = 4" in planned.out and "feasible without suppression" not in planned.out

@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 import pytest
+from refusals import codes_told
 
 RUN_KEYS = {
     "run_id", "algorithm", "source", "target", "rows_in", "rows_published", "rows_suppressed", "cells_suppressed",
@@ -127,6 +128,7 @@ def test_a_text_among_the_numbers_of_a_file_is_counted_and_not_shown(bed: Any) -
     assert "NULL for 1 other text" in error and "SECRETAGE" not in error
 
 
+@pytest.mark.slow
 def test_a_run_whose_reader_goes_away_is_no_failure_of_the_policy(bed: Any) -> None:
     command = [sys.executable, "-m", "ldiv_db", "run", str(bed.database), str(bed.policy)]
     read, write = os.pipe()
@@ -159,36 +161,25 @@ def test_the_hint_writes_a_name_as_a_policy_does(bed: Any) -> None:
 
 
 QUASI = {"age": {"numeric": True}, "country": {"taxonomy": {"file": "country.csv"}}}
-#: What is changed of a policy, the exit code, and what the message says.
-REFUSALS: dict[str, tuple[dict[str, Any], int, list[str]]] = {
-    "unknown column": ({"sensitive": ["diseese"]}, 2, ["sensitive.diseese", "did you mean 'disease'"]),
-    "misspelt key": ({"sensitiv": ["x"]}, 2, ["sensitiv: unknown key (did you mean 'sensitive'?)"]),
-    "several problems": ({"sensitiv": 1, "require": None, "seed": -1}, 2, ["sensitiv", "require", "seed"]),
-    "l above the values": ({"require": [{"distinct": 5}]}, 1, ["The largest l of this algorithm is 4"]),
-    "no table": ({"source": "main.patient"}, 2, ["source", "did you mean"]),
-    "no option": ({"algorithm": {"name": "bsgi", "selekt": "x"}}, 2, ["algorithm.selekt", "did you mean 'select'"]),
-    "hostile source": ({"source": HOSTILE}, 2, ["source"]),
-    "hostile target": ({"target": HOSTILE}, 2, ["target.table"]),
-    "hostile column": ({"keep": ["ward", HOSTILE]}, 2, [f"keep.{HOSTILE}", "no such column"]),
-    "hostile taxonomy": ({"quasi_identifiers": {**QUASI, "country": {"taxonomy": HOSTILE}}}, 2, ["no taxonomy"]),
-}
+#: What is changed of a policy, and the codes that a plan and a run refuse it by.
+REFUSALS: list[tuple[str, dict[str, Any]]] = [
+    ("disease sensitive", {"sensitive": ["diseese"]}),
+    ("require seed sensitiv", {"sensitiv": 1, "require": None, "seed": -1}),
+    ("source", {"source": HOSTILE}),
+    ("target.table", {"target": HOSTILE}),
+    (f"keep.{HOSTILE.partition(' ')[0]}", {"keep": ["ward", HOSTILE]}),
+    ("quasi_identifiers.taxonomy", {"quasi_identifiers": {**QUASI, "country": {"taxonomy": HOSTILE}}}),
+]
 
 
-@pytest.mark.parametrize("name", REFUSALS)
-def test_a_refusal_is_clear_and_writes_nothing(bed: Any, name: str) -> None:
-    changes, code, says = REFUSALS[name]
-    bed.write_policy(**changes)
-    message = bed.fails(code, "run", bed.database, bed.policy)
-    assert message.startswith("error: ")
-    for text in says:
-        assert text in message
-    assert bed.fails(code, "plan", bed.database, bed.policy) == message
-
-
-def test_every_problem_of_a_policy_has_a_line(bed: Any) -> None:
-    bed.write_policy(sensitiv=1, require=None, seed=-1)
-    lines = bed.fails(2, "run", bed.database, bed.policy).splitlines()
-    assert len(lines) == 3 and all(line.startswith("error: ") for line in lines)
+def test_a_refusal_is_that_of_the_plan_has_a_line_each_and_writes_nothing(bed: Any) -> None:
+    for codes, changes in REFUSALS:
+        bed.write_policy(**changes)
+        message = bed.fails(2, "run", bed.database, bed.policy)
+        assert codes_told(message) == set(codes.split()) and len(message.splitlines()) == len(codes.split())
+        assert bed.fails(2, "plan", bed.database, bed.policy) == message
+    bed.write_policy(require=[{"distinct": 5}])
+    assert "The largest l of this algorithm is 4" in bed.fails(1, "run", bed.database, bed.policy)
 
 
 def test_a_value_that_is_too_frequent_is_refused_with_the_largest_l(bed: Any) -> None:
@@ -252,22 +243,6 @@ def _text(value: str) -> str:
 
 def _yaml(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
-
-
-@pytest.mark.parametrize("text", ["", "- a\n- b\n", "a: [1\n", "\x00", "source: {a: 1}\n", "&a [*a]\n"])
-def test_a_file_that_is_no_policy(bed: Any, text: str) -> None:
-    bed.policy.write_text(text)
-    assert bed.fails(2, "run", bed.database, bed.policy).startswith("error: ")
-
-
-def test_a_policy_that_is_not_there(bed: Any) -> None:
-    assert "cannot read" in bed.fails(2, "run", bed.database, bed.folder / "none.yml")
-    assert "cannot read" in bed.fails(2, "run", bed.database, bed.folder)
-
-
-def test_a_policy_in_another_encoding(bed: Any) -> None:
-    bed.policy.write_bytes("source: köln\n".encode("latin-1"))
-    assert "policy" in bed.fails(2, "run", bed.database, bed.policy)
 
 
 def test_a_taxonomy_file_in_another_encoding(bed: Any) -> None:

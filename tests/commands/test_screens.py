@@ -11,6 +11,7 @@ from rich.cells import cell_len
 from rich.table import Table
 
 from ldiv_db.display import fitted
+from tests.strategies import draws, search, some
 
 FRAME = re.compile(r"[━-╋┏┓┗┛┡┩╇┌┐└┘├┤┬┴┼│┃─]+")
 
@@ -28,6 +29,7 @@ def commands(bed: Any) -> list[tuple[Any, ...]]:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [40, 80])
 def test_no_word_is_cut_and_no_table_is_wider_than_the_screen(
     width: int, bed: Any, monkeypatch: pytest.MonkeyPatch
@@ -58,10 +60,9 @@ def test_columns_without_room_are_named(bed: Any, monkeypatch: pytest.MonkeyPatc
     assert "holds" in shown and "margin" in shown.splitlines()[-1]
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_any_table_fits(seed: int) -> None:
-    """Random tables: what is kept are whole columns that have room, the first and the verdict as long as they can."""
-    draw = random.Random(seed)
+@search(30, draw=draws)
+def test_any_table_fits(draw: random.Random) -> None:
+    """What is kept are whole columns that have room, the first and the verdict as long as they can."""
     headings = [draw.choice(["a", "holds", "some words", "longest-of-all"]) + str(n) for n in range(draw.randint(1, 7))]
     headings[-1] = draw.choice([headings[-1], "holds"])
     rows = [["x" * draw.randint(0, 12) + " " + "é" * draw.randint(0, 9) for _ in headings] for _ in range(3)]
@@ -86,7 +87,7 @@ def test_any_table_fits(seed: int) -> None:
             assert (column.min_width or 0) >= longest
 
 
-@pytest.mark.parametrize("width", [20, 40, 80])
+@pytest.mark.parametrize("width", some([20, 40, 80]))
 def test_a_policy_on_the_screen_can_be_copied(width: int, bed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Line for line what would be written, at any width."""
     asked = ("profile", bed.database, "patients", "--sensitive", "disease", "--quiet")
@@ -123,6 +124,7 @@ def test_each_count_of_classes_has_its_term_everywhere(bed: Any, monkeypatch: py
     assert bed.call("runs", bed.database, "--json").json["runs"][-1]["classes"] == 1
 
 
+@pytest.mark.slow
 def test_remedies_are_told_to_people_and_to_programs(bed: Any) -> None:
     """No value of the data is among them unless it is asked for."""
     bed.sql("UPDATE patients SET disease = 'Flu' WHERE age > 25")

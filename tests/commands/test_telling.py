@@ -86,6 +86,7 @@ def test_a_log_takes_no_values(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("moment", "rows"), [("recoding/input/encode_rows", 3_000_000), ("recoding/publish/recode_rows", 60_000)]
 )
@@ -113,6 +114,7 @@ def test_sigterm_ends_a_run_with_json_and_leaves_nothing(bed: Bed, moment: str, 
     assert (error["kind"], end["exit_code"]) == ("terminated", 143) and bed.files() == before
 
 
+@pytest.mark.slow
 def test_every_command_prints_what_the_schema_says(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(bed.folder)
     where, seen = bed.database, set()

@@ -270,6 +270,7 @@ _TABLES_PLANNED = obj(
     {
         **of(Result, "source", "target", "algorithm"),
         **dict.fromkeys(("people", "rows_in", "rows_suppressed", "classes_made"), COUNT),
+        "needs": ref("needs"),
         "requirements": many(obj({"name": TEXT, "parameters": each(ANY), "sensitive": maybe(TEXT)})),
         "tables": many(obj({"table": TEXT, "rows_in": COUNT, "rows_published": COUNT})),
         **{"inferred": many(ref("inferred")), "unchanged": maybe(TEXT), "notes": TEXTS},

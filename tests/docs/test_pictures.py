@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.docs.pictures import CASES, FOLDER, VALUES, bounds, people, picture, released
+from tests.strategies import some
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", some(CASES))
 def test_a_picture_is_of_what_the_algorithm_makes(name: str) -> None:
     drawn = picture(name, CASES[name], released(CASES[name]))
     assert (FOLDER / f"{name}.svg").read_text(encoding="utf-8") == drawn, "python -m tests.docs.pictures draws it again"
