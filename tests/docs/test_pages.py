@@ -20,6 +20,7 @@ import ldiv_db
 from ldiv_db.commands.cli import COMMANDS, command_of
 from ldiv_db.policy.context import read_context
 from tests.docs.pages import CLINIC, DOCS, PAGES, ROOT, Block, Reader, blocks, differs, read, words_of
+from tests.strategies import some
 
 #: Pages whose blocks other tests run, where what they need is installed.
 ELSEWHERE = {
@@ -46,18 +47,14 @@ def name_of(page: Path) -> str:
 HERE = [page for page in PAGES if name_of(page) not in ELSEWHERE]
 #: The examples of commands are about files of the reader: they are read, and not run.
 FOLLOWED = [page for page in HERE if name_of(page) != "docs/reference/commands.md"]
+#: Pages whose commands take seconds at most.
+QUICK = ("README", "check-a-table", "choose-l", "parts", "python", "taxonomies")
+SOON, LATER = ([page for page in FOLLOWED if (page.stem in QUICK) is quick] for quick in (True, False))
 
 
-def sections(page: Path) -> Iterator[tuple[Path, Block]]:
-    yield from ((page, block) for block in read(page))
-
-
-BLOCKS = [pair for page in HERE for pair in sections(page)]
-LABELS = [f"{name_of(page)}:{block.line}" for page, block in BLOCKS]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("page", FOLLOWED, ids=name_of)
+@pytest.mark.parametrize(
+    "page", some((pytest.param(page, id=name_of(page)) for page in [*SOON, *LATER]), first=len(SOON))
+)
 def test_a_page_can_be_followed(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     reader = Reader(tmp_path)
@@ -76,11 +73,12 @@ def test_a_page_can_be_followed(page: Path, tmp_path: Path, monkeypatch: pytest.
             assert line is None, f"line {block.line}: not printed: {line}\n{reader.printed}"
 
 
-@pytest.mark.parametrize(("page", "block"), BLOCKS, ids=LABELS)
-def test_a_block_is_what_it_says(page: Path, block: Block) -> None:
+@pytest.mark.parametrize("page", HERE, ids=name_of)
+def test_blocks_are_what_they_say(page: Path) -> None:
     """Each block has a language, and what it holds can be read as that."""
-    assert block.language in READERS, "a block without a language that this test knows"
-    READERS[block.language](block)
+    for block in read(page):
+        assert block.language in READERS, f"line {block.line}: a block without a language that this test knows"
+        READERS[block.language](block)
 
 
 def is_command(block: Block) -> None:
