@@ -84,13 +84,11 @@ RECODED = {
         "algorithm": "incognito", "require": [{"k": 6}], "sensitive": [], "keep": ["note", "photo", "dose", "disease"],
     },
     "numbers": {
-        "algorithm": "cuts", "require": [{"threshold": 0.5}], "sensitive": ["dose"],
+        "algorithm": "cuts", "require": [{"threshold": 0.8}], "sensitive": ["dose"],
         "keep": ["note", "photo", "disease"],
     },
-    **{
-        name: {"algorithm": name, "require": REQUIRE[name], "output": {"class_id": True}}
-        for name in ("cuts", "incognito", "annealing", "tp")
-    },
+    "cuts": {"algorithm": "cuts", "require": REQUIRE["cuts"], "output": {"class_id": True}},
+    **{name: {"algorithm": name, "require": REQUIRE[name]} for name in ("incognito", "annealing", "tp")},
 }  # fmt: skip
 
 
