@@ -179,20 +179,8 @@ def test_a_table_that_is_made_anew_says_what_is_lost(postgres: Any) -> None:
     assert len(postgres.sql("SELECT * FROM shown")) == 24
 
 
-#: What gives a table of PostgreSQL's more than rows, and what a plan and a run say of it.
+#: What a table of PostgreSQL's is beside its rows, and what a plan and a run say of it.
 GIVEN = {
-    "CREATE RULE more AS ON DELETE TO released WHERE false DO ALSO NOTHING": "the rules",
-    "CREATE PUBLICATION sent FOR TABLE released": "the publications",
-    "ALTER TABLE released REPLICA IDENTITY FULL": "the replica identity",
-    "CREATE STATISTICS age_and_disease ON age, disease FROM released": "the extended statistics",
-    "ALTER TABLE released SET (fillfactor = 70)": "the storage parameters",
-    "ALTER TABLE released ALTER age SET NOT NULL": "the constraints",
-    "ALTER TABLE released ALTER age SET DEFAULT 'x'": "the defaults",
-    "CREATE TABLE above (LIKE released); ALTER TABLE released INHERIT above": "the parents",
-    'ALTER TABLE released ALTER age TYPE varchar COLLATE "C"': "the collations",
-    "ALTER TABLE released ALTER age SET COMPRESSION pglz": "the storage parameters",
-    "CREATE ACCESS METHOD other TYPE TABLE HANDLER heap_tableam_handler;"
-    " ALTER TABLE released SET ACCESS METHOD other": "the access method",
     "CREATE TYPE held AS (age varchar, country varchar, disease varchar, ward varchar); DROP TABLE released;"
     " CREATE TABLE released OF held": "the row type",
     "DROP TABLE released; CREATE TABLE released (age varchar, ward varchar) PARTITION BY LIST (ward);"
@@ -204,13 +192,20 @@ BY_AGE = {
     "quasi_identifiers": {"age": {"numeric": True}}, "keep": None, "require": [{"frequency": 2}], "algorithm": "fast",
 }  # fmt: skip
 #: What one table has at once, and what is said of it then.
-ALL = [
-    "GRANT SELECT (age) ON released TO PUBLIC", "COMMENT ON COLUMN released.age IS 'in years'",
-    "CREATE INDEX ON released (age)", "ALTER TABLE released ADD CHECK (age <> '')", *list(GIVEN)[6:7],
-    "CREATE FUNCTION fired() RETURNS trigger LANGUAGE plpgsql AS 'begin return new; end'",
-    "CREATE TRIGGER firing AFTER INSERT ON released EXECUTE FUNCTION fired()", *list(GIVEN)[:5], *list(GIVEN)[8:9],
-    *list(GIVEN)[10:11], *list(GIVEN)[7:8],
-]  # fmt: skip
+ALL = (
+    "GRANT SELECT (age) ON released TO PUBLIC; COMMENT ON COLUMN released.age IS 'in years';"
+    " CREATE INDEX ON released (age); ALTER TABLE released ADD CHECK (age <> '');"
+    " ALTER TABLE released ALTER age SET DEFAULT 'x';"
+    " CREATE FUNCTION fired() RETURNS trigger LANGUAGE plpgsql AS 'begin return new;end';"
+    " CREATE TRIGGER firing AFTER INSERT ON released EXECUTE FUNCTION fired();"
+    " CREATE RULE more AS ON DELETE TO released WHERE false DO ALSO NOTHING;"
+    " CREATE PUBLICATION sent FOR TABLE released; ALTER TABLE released REPLICA IDENTITY FULL;"
+    " CREATE STATISTICS age_and_disease ON age, disease FROM released; ALTER TABLE released SET (fillfactor = 70);"
+    ' ALTER TABLE released ALTER age TYPE varchar COLLATE "C";'
+    " CREATE ACCESS METHOD other TYPE TABLE HANDLER heap_tableam_handler;"
+    " ALTER TABLE released SET ACCESS METHOD other;"
+    " CREATE TABLE above (LIKE released); ALTER TABLE released INHERIT above"
+)
 OF_ALL = (
     "the grants, the comments, the indexes, the constraints, the defaults, the triggers, the rules, the publications,"
     " the replica identity, the extended statistics, the storage parameters, the collations, the access method and the"
@@ -225,8 +220,7 @@ NEEDED = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize("given", some(GIVEN))
 def test_what_is_lost_is_said_by_plan_and_run(postgres: Any, given: str) -> None:
     postgres.run()
     postgres.sql(given)
@@ -239,7 +233,7 @@ def test_what_is_lost_is_said_by_plan_and_run(postgres: Any, given: str) -> None
 @pytest.mark.parametrize("by", some(["attached", "counted"]))
 def test_all_that_is_lost_is_said_by_either_way(postgres: Any, by: str) -> None:
     postgres.run()
-    for sql in ALL:
+    for sql in ALL.split("; "):
         postgres.sql(sql)
     policy = policy_document(**BY_AGE)
     with by_either_way(postgres, by) as database:

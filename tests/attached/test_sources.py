@@ -11,12 +11,12 @@ import duckdb
 import pytest
 from homes import PATIENTS as ROWS
 from homes import TREE, policy_document
+from refusals import refuses
 from strategies import some
 from typer.testing import CliRunner
 
 import ldiv_db
 from ldiv_db.commands.cli import app
-from ldiv_db.database.errors import PolicyError
 
 COLUMNS = ("name", "age", "country", "disease", "ward")
 
@@ -66,16 +66,16 @@ def test_files_are_read_as_they_are(source: str, folder: Path, expected: list[tu
 
 def test_files_that_are_not_there(folder: Path, con: Any) -> None:
     for source in ("none-*.parquet", "none.csv.gz"):
-        with pytest.raises(PolicyError, match=r"no file none"):
+        with refuses("source"):
             ldiv_db.run(con, document(source), folder=folder)
     (folder / "odd[1].csv").write_text("a\n1\n")
-    with pytest.raises(PolicyError, match="would be read as a pattern"):
+    with refuses("source"):
         ldiv_db.run(con, document("odd[1].csv"), folder=folder)
 
 
 def test_a_release_is_never_among_the_files_of_its_source(folder: Path, con: Any) -> None:
     for source, target in (("part-*.parquet", "part-3.parquet"), ("hive", "hive/ward=W9.parquet")):
-        with pytest.raises(PolicyError, match="would lie among the files of the source"):
+        with refuses("target.file"):
             ldiv_db.run(con, document(source, target={"file": target}), folder=folder)
 
 
@@ -90,26 +90,26 @@ def test_a_query_is_a_source(folder: Path, expected: list[tuple[Any, ...]]) -> N
 
 
 @pytest.mark.parametrize(
-    ("query", "said"),
+    "query",
     [
-        ("DROP TABLE t", "takes one SELECT"),
-        ("SELECT 1; DROP TABLE t", "takes one SELECT"),
-        ("SELECT 1; SELECT 2", "takes one SELECT"),
-        ("WITH d AS (DELETE FROM t RETURNING *) SELECT * FROM d", "takes one SELECT|are not allowed"),
-        ("COPY t TO 'x.csv'", "takes one SELECT"),
-        ("", "takes one SELECT"),
-        ("SELECT nextval('s') AS a", "calls nextval"),
-        ("SELECT * FROM t WHERE random() < 0.5", "calls random"),
-        ("SELECT * FROM (SELECT * FROM checkpoint())", "calls checkpoint"),
-        ("SELECT * FROM postgres_query('c', 'DELETE FROM t')", "calls postgres_query"),
-        ("SELECT * FROM query('SELECT 1')", "calls query"),
-        ("SELECT (SELECT count(*) FROM force_checkpoint()) AS a", "calls force_checkpoint"),
-        ("SELECT * FROM nowhere", "cannot be read"),
+        "DROP TABLE t",
+        "SELECT 1; DROP TABLE t",
+        "SELECT 1; SELECT 2",
+        "WITH d AS (DELETE FROM t RETURNING *) SELECT * FROM d",
+        "COPY t TO 'x.csv'",
+        "",
+        "SELECT nextval('s') AS a",
+        "SELECT * FROM t WHERE random() < 0.5",
+        "SELECT * FROM (SELECT * FROM checkpoint())",
+        "SELECT * FROM postgres_query('c', 'DELETE FROM t')",
+        "SELECT * FROM query('SELECT 1')",
+        "SELECT (SELECT count(*) FROM force_checkpoint()) AS a",
+        "SELECT * FROM nowhere",
     ],
 )
-def test_a_query_that_does_more_than_read_is_refused(query: str, said: str, folder: Path, con: Any) -> None:
+def test_a_query_that_does_more_than_read_is_refused(query: str, folder: Path, con: Any) -> None:
     con.execute("CREATE TABLE t AS SELECT 1 AS a; CREATE SEQUENCE s")
-    with pytest.raises(PolicyError, match=said):
+    with refuses("source.query"):
         ldiv_db.run(con, document({"query": query}), folder=folder)
     assert con.execute("FROM t").fetchall() == [(1,)]
 
@@ -132,13 +132,13 @@ def test_a_frame_is_a_source(library: str, folder: Path, expected: list[tuple[An
 
 
 @pytest.mark.parametrize("source", [{}, {"query": 1}, {"sql": "SELECT 1"}, {"query": "SELECT 1", "table": "t"}])
-def test_a_mapping_that_is_no_query_is_refused(source: Any, con: Any) -> None:
-    with pytest.raises(PolicyError, match=r"source: takes \{query: "):
-        ldiv_db.run(con, document(source))
+def test_a_mapping_that_is_no_query_is_refused(source: Any, folder: Path, con: Any) -> None:
+    with refuses("source"):
+        ldiv_db.run(con, document(source), folder=folder)
 
 
 def test_what_is_no_frame_is_refused(folder: Path, con: Any) -> None:
-    with pytest.raises(PolicyError, match="source: object is not a frame"):
+    with refuses("source"):
         ldiv_db.run(con, document(object()), folder=folder)
 
 
@@ -152,7 +152,7 @@ def test_a_policy_names_databases(
         ldiv_db.run(con, written, folder=folder)
         assert released(con) == expected
         assert con.execute("SELECT count(*) FROM duckdb_databases() WHERE database_name = 'crm'").fetchall() == [(0,)]
-        with pytest.raises(PolicyError, match=r"databases\.memory: is the name of another database"):
+        with refuses("databases"):
             ldiv_db.run(con, {**written, "databases": {"memory": "other.duckdb"}}, folder=folder)
 
 
