@@ -3,8 +3,7 @@
 import random
 from types import SimpleNamespace
 
-import pytest
-from times import seeds
+from strategies import draws, search
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Identifier, Relation, Value
@@ -80,19 +79,19 @@ def halves(rows: list[tuple[int, ...]], l: int, splits: dict[int, tuple[int, int
     return sorted(found)
 
 
-@pytest.mark.parametrize("seed", seeds(20))
-def test_equal_rows_stand_for_themselves(seed, con):
+@search(5, draw=draws)
+def test_equal_rows_stand_for_themselves(con, draw):
     """Whatever the numbers of rows, every row is stood for once, by a row with its codes."""
-    engine, draw = Engine(con), random.Random(seed)
+    engine = Engine(con)
     rows = random_nodes(draw, 3)
     found = engine.columns(grouped(engine, rows), "row_id", "q1", "q2", "s1", "weight")
     stood_for = sorted((first + i, *codes) for first, *codes, weight in found for i in range(weight))
     assert stood_for == sorted(row[:4] for row in rows)
 
 
-@pytest.mark.parametrize("seed", seeds(20))
-def test_nodes_split_as_row_by_row(seed, con):
-    engine, draw = Engine(con), random.Random(seed)
+@search(5, draw=draws)
+def test_nodes_split_as_row_by_row(con, draw):
+    engine = Engine(con)
     l = draw.randint(2, 4)
     rows = random_nodes(draw, l)
     splits = splits_of(draw, engine, rows)
@@ -107,10 +106,10 @@ def test_nodes_split_as_row_by_row(seed, con):
     assert expanded(con, split) == halves(rows, l, splits)
 
 
-@pytest.mark.parametrize("seed", seeds(20))
-def test_cells_split_as_row_by_row(seed, con):
+@search(5, draw=draws)
+def test_cells_split_as_row_by_row(con, draw):
     """Sides have their classes' rows, no value has more of them than classes, and weights change nothing."""
-    engine, draw = Engine(con), random.Random(seed)
+    engine = Engine(con)
     l = draw.randint(2, 4)
     rows = random_nodes(draw, l)
     splits = splits_of(draw, engine, rows)

@@ -9,7 +9,8 @@ from typing import Any
 import duckdb
 import pytest
 import yaml
-from times import seeds
+from refusals import refuses
+from strategies import some
 
 import ldiv_db
 from ldiv_db.database.engine import Engine
@@ -78,13 +79,12 @@ def released(con: Any, policy: dict[str, Any], folder: Any) -> list[tuple[str, .
     return texts(con, "released")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", seeds(16))
+@pytest.mark.parametrize("seed", some([0, 10, *range(1, 16)], 2))
 def test_a_release_is_of_bytes_whatever_the_order_of_rows(tmp_path: Any, seed: int) -> None:
     """Of sensitive values and columns that are kept none is lost, none published as another that is equal to it."""
     draw = random.Random(seed)
     algorithm, secret = ALGORITHMS[seed % len(ALGORITHMS)], ("VARCHAR", "DOUBLE")[seed // 8 % 2]
-    rows = rows_of(draw, 40)
+    rows = rows_of(draw, 30)
     if secret == "DOUBLE":
         rows = [(*row[:2], draw.choice(FLOATS), *row[3:]) for row in rows]
     policy = policy_of(tmp_path, algorithm)
@@ -105,11 +105,10 @@ def test_a_release_is_of_bytes_whatever_the_order_of_rows(tmp_path: Any, seed: i
     assert found[0] == found[1]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("transaction", [False, True])
-@pytest.mark.parametrize("algorithm", ALGORITHMS[:5], ids=lambda a: "-".join(map(str, a.values())))
+@pytest.mark.parametrize("transaction", some([True, False]))
+@pytest.mark.parametrize("algorithm", some(reversed(ALGORITHMS[:5])), ids=lambda a: "-".join(map(str, a.values())))
 def test_the_connections_collation_changes_nothing(tmp_path: Any, algorithm: dict[str, Any], transaction: bool) -> None:
-    rows = rows_of(random.Random(5), 60)
+    rows = rows_of(random.Random(5), 30)
     policy = policy_of(tmp_path, algorithm)
     with duckdb.connect() as con:
         fill(con, rows, None)
@@ -153,17 +152,17 @@ def test_individuals_are_told_apart_by_bytes(tmp_path: Any) -> None:
         assert ldiv_db.run(con, policy, folder=tmp_path).loss.rows_published == 8
 
 
-@pytest.mark.parametrize("role", ["qi", "sensitive"])
+@pytest.mark.parametrize("role", some(["qi", "sensitive"]))
 @pytest.mark.parametrize(
     ("kind", "values"),
-    [
-        ("DOUBLE[]", ("[0.0]", "[-0.0]")),
-        ("STRUCT(x DOUBLE)", ("{'x': 0.0}", "{'x': -0.0}")),
-        ("MAP(VARCHAR, FLOAT)", ("{a=0.0}", "{a=-0.0}")),
-        ("INTERVAL[]", ("[1 day]", "['24:00:00']")),
-        ("VARIANT", ("1", "2")),
-    ],
-)
+    some([
+        pytest.param("DOUBLE[]", ("[0.0]", "[-0.0]")),
+        pytest.param("VARIANT", ("1", "2")),
+        pytest.param("STRUCT(x DOUBLE)", ("{'x': 0.0}", "{'x': -0.0}")),
+        pytest.param("MAP(VARCHAR, FLOAT)", ("{a=0.0}", "{a=-0.0}")),
+        pytest.param("INTERVAL[]", ("[1 day]", "['24:00:00']")),
+    ], 2),
+)  # fmt: skip
 def test_what_cannot_be_compared_by_bytes_is_refused_by_name(tmp_path: Any, role: str, kind: str, values: Any) -> None:
     """Values with members, where two are equal and written differently; where all are alike they are published."""
     with duckdb.connect() as con:
@@ -183,11 +182,11 @@ def test_what_cannot_be_compared_by_bytes_is_refused_by_name(tmp_path: Any, role
             if alike and kind not in ("INTERVAL[]", "VARIANT"):
                 assert ldiv_db.run(con, policy, folder=tmp_path).loss.rows_published == 8
                 continue
-            with pytest.raises(ldiv_db.PolicyError, match=r"(quasi_identifiers|sensitive)\.odd: .*(equal|alike)"):
+            with refuses("sensitive" if role == "sensitive" else "quasi_identifiers"):
                 ldiv_db.run(con, policy, folder=tmp_path)
 
 
-@pytest.mark.parametrize("algorithm", ["bsgi", "decomposition_plus"])
+@pytest.mark.parametrize("algorithm", some(["decomposition_plus", "bsgi"]))
 def test_series_publish_bytes_or_refuse(tmp_path: Any, algorithm: str) -> None:
     """Keys and values of releases over time; decompositions refuse signs of zeros, which their groups would mix."""
     rows = [("Rom", i, TEXTS[i % 8], f"{'aA'[i % 2]}{i // 2}", "1", "0.0") for i in range(32)]
@@ -212,7 +211,7 @@ def test_series_publish_bytes_or_refuse(tmp_path: Any, algorithm: str) -> None:
             ldiv_db.run(con, policy, folder=tmp_path)
             assert Counter(texts(con, "q_1", "secret")) == Counter(texts(con, "people", "secret"))
         else:
-            with pytest.raises(ldiv_db.PolicyError, match=r"sensitive\.secret: has -0\.0"):
+            with refuses("sensitive"):
                 ldiv_db.run(con, policy, folder=tmp_path)
 
 
@@ -220,7 +219,7 @@ def test_series_publish_bytes_or_refuse(tmp_path: Any, algorithm: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", seeds(6))
+@pytest.mark.parametrize("seed", [0, 1])
 def test_any_table_is_judged_measured_and_attacked_by_bytes(tmp_path: Any, seed: int) -> None:
     """What is said of a table with collations is what is said of its copy without."""
     rows = rows_of(random.Random(seed), 40)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 
 import pytest
+from strategies import some
 from tables import fill
 
 import ldiv_db
@@ -102,7 +103,13 @@ def policy_of(con, column, values, label, settings):
     return {"source": "t", "quasi_identifiers": {"q": settings}, "sensitive": ["s"], "require": [{"k": 2}]}
 
 
-@pytest.mark.parametrize(("column", "values", "label", "covers", "settings"), CASES)
+#: One of each kind is of every pass, and every eighth.
+FIRST = [*CASES[::8], *(case for number, case in enumerate(CASES) if number % 8)]
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "label", "covers", "settings"), some([pytest.param(*case) for case in FIRST], len(CASES[::8]))
+)
 def test_labels_of_other_tools_cover_what_they_say(con, column, values, label, covers, settings):
     policy = policy_of(con, column, values, label, settings)
     told = ldiv_db.attack(con, "out", policy=policy, known="t")
@@ -113,28 +120,22 @@ def test_labels_of_other_tools_cover_what_they_say(con, column, values, label, c
     assert measured.rows_uncovered == sum(not covers(v) or i % 3 > 0 for i, v in enumerate(values))
 
 
-@pytest.mark.parametrize(
-    ("column", "values", "label", "settings"),
-    [
-        ("INTEGER", AGES, "1,500", {"numeric": True}),
-        ("INTEGER", AGES, "29~20", {"numeric": True}),
-        ("INTEGER", AGES, "20 and 29", {"numeric": True}),
-        ("INTEGER", AGES, "over", {"numeric": True}),
-        ("DATE", DAYS, "11.01.2020~20.01.2020", {"numeric": True}),
-        ("VARCHAR", CODES, "9999*", {"taxonomy": {"prefix": [5, 3, 1]}}),
-        ("VARCHAR", CODES, "8*6*0", {"taxonomy": {"prefix": [5, 3, 1]}}),
-    ],
-)
-def test_labels_that_may_be_something_else_are_counted(con, column, values, label, settings):
-    policy = policy_of(con, column, values, label, settings)
-    with pytest.raises(PolicyError, match="1 different published value"):
-        ldiv_db.measure(con, "out", policy=policy)
+def test_labels_that_may_be_something_else_are_counted(con):
+    numeric, prefix = {"numeric": True}, {"taxonomy": {"prefix": [5, 3, 1]}}
+    for column, values, label, settings in (
+        *(("INTEGER", AGES, label, numeric) for label in ("1,500", "29~20", "20 and 29", "over")),
+        ("DATE", DAYS, "11.01.2020~20.01.2020", numeric),
+        *(("VARCHAR", CODES, label, prefix) for label in ("9999*", "8*6*0")),
+    ):
+        policy = policy_of(con, column, values, label, settings)
+        with pytest.raises(PolicyError, match="1 different published value"):
+            ldiv_db.measure(con, "out", policy=policy)
 
 
 def test_stars_are_those_of_a_node_that_the_taxonomy_has(con, tmp_path):
     (tmp_path / "ward.csv").write_text("Surgery;Surgery;*\nSurgery 2;Surgery;*\nSurgery 3;Other;*\nTrauma;Other;*\n")
     values = ["Surgery", "Surgery 2", "Surgery 3", "Trauma"]
-    for label, covered in (("Surgery*", 2), ("Surgery**", 2), ("Surgery **", 0), ("Traum*", 1)):
+    for label, covered in (("Surgery*", 2), ("Surgery **", 0), ("Traum*", 1)):
         policy = policy_of(con, "VARCHAR", values, label, {"taxonomy": {"file": "ward.csv"}})
         if not covered:
             with pytest.raises(PolicyError):
@@ -145,8 +146,8 @@ def test_stars_are_those_of_a_node_that_the_taxonomy_has(con, tmp_path):
         assert len(values) - linked.figures["no_class"] == covered
 
 
-@pytest.mark.parametrize("column", ["FLOAT", "DOUBLE"])
-@pytest.mark.parametrize("k", [1, 4])
+@pytest.mark.parametrize("column", some(["FLOAT", "DOUBLE"]))
+@pytest.mark.parametrize("k", some([1, 4]))
 def test_labels_of_floats_are_short_and_read_again(con, column, k):
     """Whole numbers that are doubles only as some are missing look whole; 3.1 of a FLOAT is no 3.0999999."""
     numbers = [15, 26, 33, 3.1, 0.1, -0.5, 2.7, 1e-5, 3300, 7.25, None, 0, -2]

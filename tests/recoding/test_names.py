@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-import pytest
+from hypothesis import strategies as st
 from own_names import held, resolve
 from recoded import Case, random_case, recoded
 from servers import DuckDB
-from times import seeds
+from strategies import search
 
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.errors import PolicyError
@@ -29,7 +29,7 @@ def named(seed: int) -> tuple[str | None, str]:
     return ("patients", "patients") if seed % 2 else (None, "my source")
 
 
-@pytest.mark.parametrize("seed", seeds(108))
+@search(4, seed=st.integers(0, 107))
 def test_each_name_of_the_counts_is_one(seed: int) -> None:
     case = random_case(seed)
     asked, name = named(seed)
@@ -38,12 +38,11 @@ def test_each_name_of_the_counts_is_one(seed: int) -> None:
         assert [select.alias for select in resolve(sql, dialect, tables(case, name)).selects]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", seeds(108))
+@search(3, seed=st.integers(0, 107))
 def test_each_name_of_a_recoding_is_one(seed: int) -> None:
     made = recoded(seed)
-    if made is None:
-        pytest.skip("the random table cannot meet its requirements")
+    if made is None:  # the random table cannot meet its requirements
+        return
     asked, name = named(seed)
     for dialect in DIALECTS:
         with suppress(PolicyError):  # of values that the dialect may write otherwise, which has tests of its own
@@ -51,7 +50,7 @@ def test_each_name_of_a_recoding_is_one(seed: int) -> None:
             assert len(resolve(sql, dialect, tables(made.case, name)).selects) == len(made.case.columns)
 
 
-@pytest.mark.parametrize("seed", seeds(108))
+@search(4, seed=st.integers(0, 107))
 def test_each_name_of_an_empty_release_is_one(seed: int) -> None:
     """The columns of a dbt model's release, as `--empty` makes them."""
     case = random_case(seed)

@@ -12,6 +12,8 @@ from typing import Any
 import duckdb
 import oracle
 import pytest
+from refusals import refuses
+from strategies import some
 
 import ldiv_db
 from ldiv_db.database.engine import Engine
@@ -26,7 +28,7 @@ TEXTS = ["Flu", "flu ", "\tFLU", "HIV", "hiv\u00a0", "Cold", "cold", "É", "e\u0
 TYPED = [
     "COVID-19", "covid\u201319", "Lyme disease", "Lyme\u00a0 disease", "Ly\u200bme disease", "\ufeffflu", "f\u00adlu",
 ]  # fmt: skip
-ALGORITHMS = ["bsgi", "topdown", "mondrian", "peel", "tp"]
+ALGORITHMS = ["topdown", "bsgi", "mondrian", "peel", "tp"]
 
 
 def after(value: str | None, steps: Any = BOTH) -> str | None:
@@ -58,7 +60,7 @@ def policy_of(*require: Any, same: Any = BOTH, **changes: Any) -> dict[str, Any]
     return base | {"require": list(require), "nulls_sensitive": "value", "output": {"class_id": True}} | changes
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", some(ALGORITHMS))
 def test_classes_are_judged_by_values_and_rows_keep_their_own(con: Any, algorithm: str) -> None:
     rows = rows_of(algorithm, texts=TEXTS + TYPED)
     fill(con, rows)
@@ -72,7 +74,7 @@ def test_classes_are_judged_by_values_and_rows_keep_their_own(con: Any, algorith
     assert not [note for note in result.as_dict()["notes"] if "case, blanks" in note]
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet", "duckdb"])
+@pytest.mark.parametrize("ending", some(["csv", "parquet", "duckdb"]))
 def test_files_are_audited_so(con: Any, tmp_path: Path, ending: str) -> None:
     rows = rows_of(ending, 30)
     fill(con, rows)
@@ -88,16 +90,16 @@ def test_files_are_audited_so(con: Any, tmp_path: Path, ending: str) -> None:
 
 
 def test_threads_collations_and_the_order_of_rows_change_nothing() -> None:
-    rows, found = rows_of("order"), []
-    for threads, order, kind in ((1, 1, "VARCHAR"), (2, -1, "VARCHAR"), (1, -1, "VARCHAR COLLATE NOCASE")):
+    rows, found = rows_of("order", 30), []
+    for threads, order, kind in ((1, 1, "VARCHAR"), (2, -1, "VARCHAR COLLATE NOCASE")):
         with duckdb.connect(config={"threads": threads}) as con:
             fill(con, rows[::order], kind)
             ldiv_db.run(con, policy_of({"distinct": 2}, algorithm="bsgi"))
             found.append(con.execute("SELECT COLUMNS(*)::VARCHAR FROM o").fetchall())
-    assert found[0] == found[1] == found[2]
+    assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("steps", [["trim"], ["casefold"], BOTH, "casefold"])
+@pytest.mark.parametrize("steps", some([BOTH, "casefold", ["trim"], ["casefold"]], 2), ids=str)
 def test_a_check_takes_the_steps(con: Any, steps: Any) -> None:
     rows = [(i % 4, i % 4, text) for i, text in enumerate((TEXTS + TYPED) * 2)]
     fill(con, rows)
@@ -148,25 +150,22 @@ def test_attacks_take_the_steps(con: Any) -> None:
     policy = policy_of({"distinct": 2}, algorithm="topdown")
     ldiv_db.run(con, policy)
     ldiv_db.attack(con, "o", policy=policy, definetti="people", targets="people", tries=10)
-    with pytest.raises(PolicyError, match="replay: compares releases as they are written"):
+    with refuses("replay"):
         ldiv_db.attack(con, "o", policy=policy, replay=ldiv_db.Replay(tries=1))
 
 
-@pytest.mark.parametrize(
-    ("changes", "problem"),
-    [
+def test_what_compares_values_as_they_are_written_is_refused(con: Any) -> None:
+    fill(con, rows_of("refused"))
+    age: dict[str, Any] = {"sensitive": {"age": {"same": BOTH}}, "keep": [], "identifiers": ["disease"]}
+    for changes, problem in (
         ({"same": ["upper"]}, r"sensitive\.disease\.same"),
-        ({"sensitive": {"age": {"same": BOTH}}, "quasi_identifiers": {"id": {"numeric": True}}, "keep": [],
-          "identifiers": ["disease"]}, "sensitive.age.same: makes texts one, and age is of type INTEGER"),
+        (age | {"quasi_identifiers": {"id": {"numeric": True}}}, "same: makes texts one, and age is of type INTEGER"),
         ({"transparent": True, "algorithm": "bsgi"}, "does not go with transparent"),
         ({"key": "id", "keep": [], "target": {"prefix": "r"}}, "does not go with releases over time"),
         ({"algorithm": "cuts"}, "cuts publishes a recoding as one SELECT"),
-    ],
-)  # fmt: skip
-def test_what_compares_values_as_they_are_written_is_refused(con: Any, changes: Any, problem: str) -> None:
-    fill(con, rows_of("refused"))
-    with pytest.raises(PolicyError, match=problem):
-        ldiv_db.plan(con, policy_of({"distinct": 2}, **changes))
+    ):
+        with pytest.raises(PolicyError, match=problem):
+            ldiv_db.plan(con, policy_of({"distinct": 2}, **changes))
 
 
 def test_views_and_templates_take_the_same_steps(engine: Engine, con: Any) -> None:
@@ -185,7 +184,7 @@ def test_views_and_templates_take_the_same_steps(engine: Engine, con: Any) -> No
             )
 
 
-@pytest.mark.parametrize("algorithm", ["topdown", "stratified"])
+@pytest.mark.parametrize("algorithm", some(["topdown", "stratified"]))
 def test_a_taxonomy_s_leaves_are_read_so(con: Any, tmp_path: Path, algorithm: str) -> None:
     """As of values and leaves that were written alike before, by the run and by an audit that is told the steps."""
     groups = {"Lung": ["Flu", "FLU", "Cold"], "Blood": ["HIV", "Lupus"], "É": ["e\u0301"]}

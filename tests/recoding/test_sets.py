@@ -1,17 +1,14 @@
 """Sets in place of the lowest common ancestor: what is published, what it loses, and that it can be read back."""
 
 import json
-import random
 import tempfile
 from pathlib import Path
 
 import duckdb
 import oracle
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from strategies import draws, search, some
 from tables import fill
-from times import TIMES
 
 import ldiv_db
 
@@ -21,9 +18,6 @@ NASTY = [
     " NULL", "a ", " a", "'", "';--", "\\", '\\"', "é", "中, 文", "\n", "\t", "%", "*a", "[1 .. 2]", "🙂",
 ]  # fmt: skip
 COLUMNS = {"town": "VARCHAR", "secret": "VARCHAR", "rid": "INTEGER"}
-OFTEN = settings(
-    max_examples=10 * TIMES, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
-)
 
 
 def policy(**changes):
@@ -61,36 +55,27 @@ EUROPE = {"*": {"Europe": {"Norway": {}, "Italy": {}, "Spain": {}}, "Asia": {"Ja
 
 @pytest.mark.parametrize(
     ("towns", "published", "leaves"),
-    [
-        (["Italy", "Norway"], "{Norway, Italy}", 2),  # in the order of the tree
-        (["Norway", "Korea"], "{Norway, Korea}", 2),
-        (["Norway", "Norway"], "Norway", 1),
-        (["Japan", "Korea"], "Asia", 2),  # all of Asia's leaves: the set loses as much
-        (["Norway", "Italy", "Spain"], "Europe", 3),
-        (["Norway", "Italy", "Peru"], "{Norway, Italy, Peru}", 3),
-        (["Norway", "Italy", "Spain", "Japan", "Korea", "Peru"], "*", 6),
-    ],
-)
+    some([
+        pytest.param(["Italy", "Norway"], "{Norway, Italy}", 2),  # in the order of the tree
+        pytest.param(["Japan", "Korea"], "Asia", 2),  # all of Asia's leaves: the set loses as much
+        pytest.param(["Norway", "Italy", "Peru"], "{Norway, Italy, Peru}", 3),
+        pytest.param([None, "Norway"], "{Norway, NULL}", 2),
+        pytest.param(["Norway", "Korea"], "{Norway, Korea}", 2),
+        pytest.param(["Norway", "Norway"], "Norway", 1),
+        pytest.param(["Norway", "Italy", "Spain"], "Europe", 3),
+        pytest.param(["Norway", "Italy", "Spain", "Japan", "Korea", "Peru"], "*", 6),
+        pytest.param([None, None], None, 1),
+        pytest.param([None, "Norway", "Italy", "Spain", "Japan", "Korea", "Peru"], "*", 7),
+    ], 4),
+)  # fmt: skip
 def test_a_set_is_published_where_it_loses_less(con, tmp_path, towns, published, leaves):
-    wanted = {"require": [{"unique_distinct": len(towns)}]}
-    result, rows = release(con, tmp_path, EUROPE, towns, **wanted)
-    assert {row[1] for row in rows} == {published}
-    assert result.loss.lm_mean == pytest.approx((leaves - 1) / 5)
-    assert result.loss.ncp_mean == pytest.approx(leaves / 6 if leaves > 1 else 0)
-
-
-@pytest.mark.parametrize(
-    ("towns", "published", "leaves"),
-    [
-        ([None, "Norway"], "{Norway, NULL}", 2),
-        ([None, None], None, 1),
-        ([None, "Norway", "Italy", "Spain", "Japan", "Korea", "Peru"], "*", 7),
-    ],
-)
-def test_null_is_one_more_leaf(con, tmp_path, towns, published, leaves):
+    """NULL is one more leaf."""
     result, rows = release(con, tmp_path, EUROPE, towns, require=[{"unique_distinct": len(towns)}])
     assert {row[1] for row in rows} == {published}
-    assert result.loss.lm_mean == pytest.approx((leaves - 1) / 6)
+    whole = 6 + (None in towns)
+    assert result.loss.lm_mean == pytest.approx((leaves - 1) / (whole - 1))
+    if None not in towns:
+        assert result.loss.ncp_mean == pytest.approx(leaves / whole if leaves > 1 else 0)
 
 
 def test_one_quasi_identifier_alone_may_have_sets(con, tmp_path):
@@ -123,13 +108,11 @@ def nasty_tree(draw):
     return tree, leaves + [leaf for below in branches.values() for leaf in below]
 
 
-@pytest.mark.slow
-@OFTEN
-@given(draw=st.randoms(use_true_random=False))
+@search(3, draw=draws)
 def test_what_is_published_reads_back_as_the_values_of_its_class(draw):
     tree, leaves = nasty_tree(draw)
     params = draw.choice([0, 0.2])
-    towns = [None if draw.random() < params else draw.choice(leaves) for _ in range(draw.randint(4, 40))]
+    towns = [None if draw.random() < params else draw.choice(leaves) for _ in range(draw.randint(4, 30))]
     scale = oracle.Tree(tree, None in towns)
     scale.sets = True
     require = [{"unique_distinct": draw.choice([2, 2, 3, 4])}]
@@ -153,8 +136,7 @@ def test_what_is_published_reads_back_as_the_values_of_its_class(draw):
     assert result.loss.lm == pytest.approx(float(expected), rel=1e-6)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("label", NASTY)
+@pytest.mark.parametrize("label", some(NASTY))
 def test_every_nasty_label_survives_in_a_set_and_alone(con, tmp_path, label):
     others = [other for other in ("x", "y", "z") if other != label]
     tree = {"*": {label: {}, **{other: {} for other in others}}}
@@ -176,24 +158,7 @@ def test_ranges_and_prefixes_have_sets(con):
     assert con.execute("SELECT DISTINCT age, zip FROM released").fetchall() == [("{[0 .. 4], [25 .. 29]}", "*")]
 
 
-# -- the same for all, and less lost -------------------------------------------------------------------------
-
-
-def test_order_and_threads_do_not_matter(tmp_path):
-    draw = random.Random(7)
-    tree, leaves = nasty_tree(draw)
-    towns = [draw.choice([*leaves, None]) for _ in range(200)]
-    rows = [(town, f"s{i % 7}", i) for i, town in enumerate(towns)]
-    (tmp_path / "town.json").write_text(json.dumps(tree, ensure_ascii=False), encoding="utf-8")
-    releases = []
-    for threads in (1, 2):
-        for _ in range(2):
-            with duckdb.connect(config={"threads": threads}) as con:
-                fill(con, "source", COLUMNS, draw.sample(rows, len(rows)))
-                ldiv_db.run(con, policy(require=[{"unique_distinct": 4}]), folder=tmp_path)
-                releases.append(con.execute("SELECT * FROM released").fetchall())
-    assert any(row[1] and row[1].startswith("{") and "," in row[1] for row in releases[0])
-    assert all(release == releases[0] for release in releases)
+# -- less is lost ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
