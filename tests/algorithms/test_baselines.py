@@ -27,7 +27,7 @@ REQUIREMENTS = [
     [{"k": 3}], [{"distinct": 2}],
     [{"threshold": {"default": "0.7", "s": "0.5", "absent": "allow"}}], [{"p_sensitive": {"p": 2, "k": 4}}],
 ]  # fmt: skip
-EACH = some(REQUIREMENTS, 3)
+EACH = some(REQUIREMENTS, 2)
 
 
 class Case(cut_cases.Case):
@@ -114,7 +114,7 @@ def test_a_step_of_tds_takes_the_best_score(con, tmp_path):
     assert result.search["cut"] == {"q": ["*"], "p": ["a", "b"]}
 
 
-@pytest.mark.parametrize("name", ["incognito", "tds"])
+@pytest.mark.parametrize("name", some(["incognito", "tds"]))
 def test_what_cannot_be_done_is_refused(con, tmp_path, name):
     case = Case(random.Random(1), name, [{"k": 2}])
     case.place(con, tmp_path)
@@ -140,10 +140,10 @@ def test_nulls_are_values_and_the_recoding_can_be_written(con, tmp_path, name):
     assert Counter(con.execute(sql).fetchall()) == Counter(con.execute("SELECT * FROM out.released").fetchall())
 
 
-SCHEMES = [("LM", "vioRec"), ("DM", "vioRec"), *cut_cases.COMBINATIONS]
+SCHEMES = sorted(cut_cases.COMBINATIONS, key=lambda each: each != ("LM", "vioRec"))
 
 
-@pytest.mark.parametrize(("metric", "scheme"), some([pytest.param(*each) for each in SCHEMES], 2))
+@pytest.mark.parametrize(("metric", "scheme"), some([pytest.param(*each) for each in SCHEMES]))
 @search(2, draw=draws)
 def test_annealing_finds_no_better_cut_than_the_best_and_costs_the_same(con, tmp_path, metric, scheme, draw):
     algorithm = {"metric": metric, "scheme": scheme, "steps": 40} | ({"class": "y"} if metric == "CM" else {})

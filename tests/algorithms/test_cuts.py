@@ -27,6 +27,9 @@ from ldiv_db.algorithms.cuts.evaluation import Best, offer_root
 from ldiv_db.database import interrupts
 from ldiv_db.database.context import Listener
 
+#: Rows of a class are left out, blanked, or keep it from being published; the first two are of every pass.
+EACH_SCHEME = some([pytest.param(*each) for each in sorted(COMBINATIONS, key=lambda each: each[1][:3] != "vio")], 2)
+
 
 def case_of(seed, rows=None):
     return Shares(random.Random(seed), rows)
@@ -89,7 +92,7 @@ def test_finer_suppression_and_looser_thresholds_never_cost_more(con, tmp_path, 
 # -- what is published -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("metric", "scheme"), some([pytest.param(*each) for each in COMBINATIONS], 5))
+@pytest.mark.parametrize(("metric", "scheme"), EACH_SCHEME)
 @search(2, draw=draws)
 def test_the_release_is_what_the_scheme_leaves_of_the_cut(con, tmp_path, metric, scheme, draw):
     case = Shares(draw)
@@ -221,7 +224,7 @@ def test_a_search_that_is_stopped_at_once_has_a_good_cut(con, tmp_path, monkeypa
 
 
 @pytest.mark.usefixtures("own_handler")
-@pytest.mark.parametrize("unproved", ["refuse", "publish"])
+@pytest.mark.parametrize("unproved", some(["publish", "refuse"]))
 def test_ctrl_c_leaves_the_best_cut_so_far(con, tmp_path, monkeypatch, unproved):
     case, bound = case_of(11, rows=40), Sweep._bound
 
@@ -244,7 +247,7 @@ def test_ctrl_c_leaves_the_best_cut_so_far(con, tmp_path, monkeypatch, unproved)
 
 
 @pytest.mark.usefixtures("own_handler")
-@pytest.mark.parametrize("unproved", ["refuse", "publish"])
+@pytest.mark.parametrize("unproved", some(["publish", "refuse"]))
 def test_ctrl_c_before_any_cut_leaves_the_most_general_one(con, tmp_path, monkeypatch, unproved):
     def interrupted(*arguments, **options):
         signal.raise_signal(signal.SIGINT)

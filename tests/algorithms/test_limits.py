@@ -82,7 +82,7 @@ def made(rows):
 
 
 def test_it_loses_less_and_many_rows_ask_a_share_of_the_vectors(monkeypatch):
-    rows = 300
+    rows = 200
     result, published = made(rows)
     assert all(found["holds"] for found in result.requirements) and published == rows
     asked = result.search["vectors"]

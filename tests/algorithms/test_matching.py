@@ -45,7 +45,7 @@ def publish(con, rows, name="matching"):
     return result, con.execute("SELECT class_id, a, b, c, secret, rid FROM released").fetchall()
 
 
-@search(3, draw=draws)
+@search(2, draw=draws)
 def test_stars_are_the_fewest(con, draw):
     pytest.importorskip("networkx")
     rows = draw_rows(draw, draw.randint(1, 6), draw.choice([2, 3, 4]))

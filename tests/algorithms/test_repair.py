@@ -143,7 +143,7 @@ def test_rows_of_a_class_differ_on_every_key(select, sensitive, people, seed):
     verify(case, result, release, l)
 
 
-@pytest.mark.parametrize("select", WAYS)
+@pytest.mark.parametrize("select", some(WAYS))
 @search(2, seed=seeds)
 def test_never_more_classes_than_the_optimum(select, seed):
     """On a dozen rows, against all ways to make classes: with two keys and three, the optimum is reached or nearly."""
@@ -161,7 +161,7 @@ def test_never_more_classes_than_the_optimum(select, seed):
 
 
 @pytest.mark.parametrize(("batch", "ranked"), some([pytest.param(*n) for n in ((5, 2), (None, None), (1, 1))]))
-@search(2, seed=seeds)
+@search(1, seed=seeds)
 def test_greedy_is_the_sequential_procedure(con, tmp_path, batch, ranked, seed):
     """Side by side or one class at a time: the same rows, the same classes give up."""
     draw = random.Random(seed)

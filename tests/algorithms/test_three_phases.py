@@ -81,7 +81,7 @@ def test_random_histograms(engine, l, draw):
 
 
 @pytest.mark.parametrize("l", some([3, 2, 6]))
-@search(4, draw=draws)
+@search(3, draw=draws)
 def test_histograms_of_many_rows(engine, l, draw):
     """Skewed counts, so that batches are large and thin groups lose many rows at once."""
     assert run(engine, draw_groups(draw, l, 12, (0, 0, 0, 1, 1, 2, 5, 30, 400)), l).batches <= 80

@@ -78,7 +78,7 @@ def test_ties_by_value_would_tell(con):
 
 
 @pytest.mark.usefixtures("simple")
-@pytest.mark.parametrize(("values", "l"), [("AABBCC", 2), ("AABBCCD", 3)])
+@pytest.mark.parametrize(("values", "l"), some([pytest.param("AABBCC", 2), pytest.param("AABBCCD", 3)]))
 def test_seats_by_age_would_tell(con, values, l):
     """The same count finds out seats that follow from a quasi-identifier in place of coins."""
 
@@ -147,7 +147,7 @@ def test_a_run_is_one_of_those_counted(con, seed):
     assert published == releases(Engine(con), people, "AABBCC", [run], 2, "".join(names))[0]
 
 
-@search(3, draw=draws)
+@search(2, draw=draws)
 def test_release_is_what_the_oracle_says(con, tmp_path, draw):
     case = tables.random_case(draw, "refine", 40)
     case.policy |= {"transparent": True, "algorithm": {"name": "bsgi", "residue": "incorporate"}}
@@ -158,8 +158,8 @@ def test_release_is_what_the_oracle_says(con, tmp_path, draw):
 def test_another_seed_gives_another_release(con):
     world = random.Random(1).sample("AABBCCDDEE", 10)
     people = [(i,) for i in range(10)]
-    found = {published_classes(con, people, world, policy_of(2, seed=seed, transparent=True)) for seed in range(3)}
-    assert len(found) > 1
+    found = {published_classes(con, people, world, policy_of(2, seed=seed, transparent=True)) for seed in range(2)}
+    assert len(found) == 2
 
 
 def test_the_result_says_what_was_made_and_what_the_seed_is(con):

@@ -173,6 +173,7 @@ def test_in_the_end_no_flow_is_left(seed, require, heard, tmp_path, monkeypatch)
             assert moved == found[1]
 
 
+@pytest.mark.slow
 def test_the_result_says_how_many_flows_each_round_had(heard, tmp_path, monkeypatch):
     monkeypatch.setattr(improve, "_paying", lambda task: passes(SPLITS))
     result, _ = run_on(random_rows(3), tmp_path, [{"distinct": 3}], "auto")

@@ -68,7 +68,8 @@ def test_aligned_people_are_released_as_level_by_level(algorithm: str, together:
     assert sum(count for plans, count in found.items() if plans > 1)
 
 
-@pytest.mark.parametrize("algorithm", some(ALGORITHMS))
+@pytest.mark.slow
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_several_tables_are_released_as_level_by_level(algorithm: str, together: Any) -> None:
     (again, apart), names = together, CHOICES[0]
     con, rng = duckdb.connect(), random.Random("strata of tables 0")
