@@ -183,7 +183,8 @@ def test_a_spill_folder_of_the_users_stays_without_what_crashed_runs_left(bed: A
     assert [path.name for path in spill.iterdir()] == ["mine"]
 
 
-@pytest.mark.parametrize("command", some(["check", "run", "plan", "profile"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["check", "run", "plan", "profile"])
 def test_what_a_killed_command_spilled_is_removed_by_the_next_one(bed: Any, command: str) -> None:
     """Without --temp-dir, overflow lies beside the database."""
     code = (
@@ -229,6 +230,7 @@ def test_a_temp_directory_that_cannot_be_used(bed: Any) -> None:
     assert "cannot use the temp directory" in message
 
 
+@pytest.mark.slow
 def test_too_little_memory_is_a_database_error_and_changes_nothing(many: Any) -> None:
     done = outside("run", many.database, many.policy, "--memory-limit", "3MB", "--temp-dir", many.folder / "spill")
     assert (done.returncode, done.stdout) == (3, "")

@@ -496,7 +496,7 @@ def test_two_runs_draw_otherwise(people):
     people.execute("INSERT INTO people SELECT 100 + i, 20 + i % 40, 'a' FROM range(80) AS r(i)")
     suppress = {"name": "bsgi", "residue": "suppress"}
     found = set()
-    for turn in range(4):
+    for turn in range(3):
         ldiv_db.run(people, POLICY | {"target": f"turn_{turn}", "algorithm": suppress})
         people.execute("DROP SCHEMA ldiv CASCADE")
         found.add(repr(people.execute(f"SELECT * FROM turn_{turn}").fetchall()))

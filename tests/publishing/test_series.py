@@ -221,6 +221,7 @@ def test_a_run_of_changed_rows_stops_before_it_says_what_cannot_be_met(con: Any)
         ldiv_db.run(con, alone | {"target": "again"})
 
 
+@pytest.mark.slow
 def test_a_file_whose_next_release_was_never_moved_into_place_goes_on_from_the_last(tmp_path: Path) -> None:
     """The table is in the file of the release before as well: its last class tells which of the two it is."""
     policy = policy_of("topdown", target={"file": "out.duckdb", "table": "out"})
