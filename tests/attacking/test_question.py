@@ -64,7 +64,7 @@ def other(**changes):
         (P | {"also": "t"}, "also: needs people who are in all releases"),
         (ALSO | {"also": "nothing"}, "also: no table or view nothing"),
         (ALSO | {"also": "few"}, "sensitive.s: the published table has no column s"),
-        (ALSO | other(sensitive=["day"]) | {"also": "t"}, "also: the other release has no column 's'"),
+        (ALSO | other(sensitive=["sex"]) | {"also": "sexes"}, "also: the other release has no column 's'"),
         (ALSO | {"also_policies": [POLICY] * 2}, "2 policies for 1 other"),
         (ALSO | other(quasi_identifiers={"b": {"numeric": True}}), "the published table has neither b"),
         (PLAIN | {"sensitive_table": "t"}, "goes with --group"),
@@ -79,6 +79,7 @@ def test_bad_arguments_are_named(words, says, con, snapshot):
     fill(con, "whole", {"age": "INTEGER", "zip": "VARCHAR", "s": "VARCHAR"}, [(25, "123", "Flu")])
     con.execute("CREATE TABLE few AS SELECT age FROM whole")
     con.execute("CREATE TABLE others AS SELECT DATE '2020-01-01' AS age, zip, s FROM whole")
+    con.execute("CREATE TABLE sexes AS SELECT age, zip, 'f' AS sex FROM whole")
     before = snapshot(con)
     with pytest.raises(PolicyError, match=says):
         ldiv_db.attack(con, **({"table": "t"} | words))

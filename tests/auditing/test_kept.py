@@ -130,6 +130,7 @@ def test_counts_weigh_what_they_count(con: Any) -> None:
     assert "age follows from it in 100 %" in about("years", notes) and not about("ward", notes)
 
 
+@pytest.mark.slow
 def test_a_warehouse_counts_whom_it_singles_out_and_says_what_it_does_not(tmp_path: Path) -> None:
     sqlite3 = pytest.importorskip("sqlite3")
     with sqlite3.connect(tmp_path / "there.db") as there:

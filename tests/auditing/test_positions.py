@@ -95,6 +95,7 @@ def clinic(seed: int) -> duckdb.DuckDBPyConnection:
     return con
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", some(range(4)))
 def test_positions_of_several_tables_are_good_by_themselves(seed: int) -> None:
     con, asked = clinic(seed), {"entropy": 2.2, "each": "position"}
