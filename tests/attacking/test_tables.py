@@ -76,6 +76,7 @@ def test_posteriors_are_counted_by_what_is_known(names: tuple[str, ...]) -> None
 POLICY = policy_of(NAMES, require=GOOD)
 
 
+@pytest.mark.slow
 def test_a_broken_promise_is_found_by_who_knows_it() -> None:
     con = released()
     con.execute("BEGIN")

@@ -96,8 +96,7 @@ NOT_PLANNED = "what was written is not what people were counted in"
             ("UPDATE published.stays SET value = 'a'", False, "frequency l=2 on stays.value"),
             ("UPDATE published.patients SET age_min = -who", False, "k k=2"),
             ("DELETE FROM published.labs WHERE stay % 2 = 1", False, "k k=2"),
-        ],
-        2,
+        ]
     ),
 )
 def test_a_table_that_is_not_what_was_planned_publishes_nothing(
@@ -148,21 +147,24 @@ GOOD: list[Any] = [{"frequency": 2}, {"k": 2}]
 
 @pytest.mark.parametrize(
     ("changed", "found"),
-    [
-        ("UPDATE published.patients SET age_max = age_max + 1 WHERE who = 3", ""),
-        ("UPDATE published.stays SET age_min = age_min - 1 WHERE stay = 3", ""),
-        ("UPDATE published.stays SET age_min = NULL WHERE stay = 3", ""),
-        ("UPDATE published.stays SET value = 'a'", "stays.value"),
-        ("UPDATE published.labs SET value = 'a' WHERE stay % 3 > 0", "labs.value"),
-        ("UPDATE published.stays SET who = 4 WHERE stay = 3", ""),
-        ("UPDATE published.stays SET who = 1000 WHERE stay = 3", ""),
-        ("UPDATE published.labs SET stay = (SELECT max(stay) FROM published.labs)", ""),
-        ("DELETE FROM published.stays WHERE stay NOT IN (FROM (SELECT stay FROM published.labs)) AND stay < 9", ""),
-        ("UPDATE published.patients SET who = NULL WHERE who = 3", "1 rows of patients belong to nobody"),
-        ("UPDATE published.stays SET who = NULL WHERE stay = 3", "1 rows of stays belong to nobody"),
-        ("UPDATE published.labs SET stay = 1000 WHERE no % 2 = 0", "rows of labs belong to nobody"),
-        ("UPDATE published.stays SET stay = 3 WHERE stay IN (SELECT stay FROM published.labs)", "rows of labs belong"),
-    ],
+    some(
+        [
+            ("UPDATE published.patients SET age_max = age_max + 1 WHERE who = 3", ""),
+            ("UPDATE published.labs SET value = 'a' WHERE stay % 3 > 0", "labs.value"),
+            ("UPDATE published.labs SET stay = 1000 WHERE no % 2 = 0", "rows of labs belong to nobody"),
+            ("UPDATE published.patients SET who = NULL WHERE who = 3", "1 rows of patients belong to nobody"),
+            ("UPDATE published.stays SET age_min = age_min - 1 WHERE stay = 3", ""),
+            ("UPDATE published.stays SET age_min = NULL WHERE stay = 3", ""),
+            ("UPDATE published.stays SET value = 'a'", "stays.value"),
+            ("UPDATE published.stays SET who = 4 WHERE stay = 3", ""),
+            ("UPDATE published.stays SET who = 1000 WHERE stay = 3", ""),
+            ("UPDATE published.labs SET stay = (SELECT max(stay) FROM published.labs)", ""),
+            ("DELETE FROM published.stays WHERE stay NOT IN (FROM (SELECT stay FROM published.labs)) AND stay < 9", ""),
+            ("UPDATE published.stays SET who = NULL WHERE stay = 3", "1 rows of stays belong to nobody"),
+            ("UPDATE published.stays SET stay = 3 WHERE stay IN (SELECT stay FROM published.labs)", "rows of labs be"),
+        ],
+        5,
+    ),
 )
 def test_a_table_that_was_changed_is_refused(released: Any, changed: str, found: str) -> None:
     released.execute(changed)
