@@ -1,18 +1,16 @@
 """Bad policies, taxonomies, sources, targets, catalogs and options, drawn at random; and what may become of them.
 
-A draw begins with a policy that holds and spoils one to three things. It may end in a result that a reading of the
-published table confirms, in plain Python, or in one clear line for each problem: nothing else, and nothing written.
+A draw begins with a policy that holds and spoils one to three things. It may end in a result, which `tests/promises`
+holds against what was published, or in one clear line for each problem: nothing else, and nothing written.
 """
 
 from __future__ import annotations
 
 import copy
-import json
 import math
 import os
 import random
 import re
-from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import oracle
 import yaml
 from bad_pools import (
     ALGORITHMS,
@@ -475,61 +472,3 @@ def refuse_message(words: list[str], code: int, out: str, err: str) -> None:
     assert len(broken) <= 2 * len(problems) and not any(
         "LINE 1:" in line or "Possible solutions" in line for line in told
     ), err
-
-
-def confirm_run(con: Any, document: dict[str, Any], result: dict[str, Any], release: str) -> None:
-    """Assert that a table is what the result says of it, by reading it: rows conserved, requirements met."""
-    assert result["rows_in"] == result["rows_published"] + result["rows_suppressed"]
-    cursor = con.execute(f"SELECT * FROM {release}")
-    names = [column[0] for column in cursor.description]
-    rows = [dict(zip(names, map(repr, row), strict=True)) for row in cursor.fetchall()]
-    assert len(rows) == result["rows_published"]
-    sensitive = list(document.get("sensitive") or [])
-    shown = {name.lower(): name for name in names}
-    for column in [*sensitive, *(document.get("keep") or [])]:
-        conserve(con, document, column, [row[shown[column.lower()]] for row in rows], result)
-    if document.get("suppressed", "judge") == "judge":
-        beside = [name.lower() for name in [*sensitive, *(document.get("keep") or [])]]
-        classes = [name for name in names if name.lower() not in beside]
-        for spec in document["require"]:
-            meet(spec, sensitive, classes, rows, shown)
-
-
-def conserve(con: Any, document: dict[str, Any], column: str, values: list[str], result: dict[str, Any]) -> None:
-    """Assert that a column's values are the source's, less those that were suppressed."""
-    if "random()" in json.dumps(con.execute("SELECT sql FROM duckdb_views()").fetchall(), default=str):
-        return
-    quoted = '"' + column.replace('"', '""') + '"'
-    there = Counter(repr(row[0]) for row in con.execute(f"SELECT {quoted} FROM {document['source']}").fetchall())
-    missing = Counter(values) - there
-    missing.pop("None", None)
-    assert not missing or "nan" in missing, (column, missing)
-    lost = sum((there - Counter(values)).values())
-    assert lost <= result["rows_suppressed"] + result["cells_suppressed"], column
-
-
-def meet(
-    spec: dict[str, Any], sensitive: list[str], classes: list[str], rows: list[dict[str, str]], shown: dict[str, str]
-) -> None:
-    """Assert that every class meets a requirement of which plain Python has a definition."""
-    name, argument = next((n, a) for n, a in spec.items() if n not in ("sensitive", "others_known"))
-    if (
-        name in ("t_closeness", "distinct_alpha", "entropy_alpha", "recursive_alpha")
-        or "auto" in str(argument)
-        or spec.get("others_known")
-    ):
-        return
-    if isinstance(argument, dict) and "base" in argument:
-        return
-    asked = spec.get("sensitive") or sensitive or [None]  # of rows alone
-    for column in [asked] if isinstance(asked, str) else asked:
-        pairs = [(tuple(row[c] for c in classes), row[shown[column.lower()]] if column else "") for row in rows]
-        if name == "threshold":
-            pairs = [(key, value.strip("'")) for key, value in pairs]
-        numbers = (
-            {k: float(v) if k in ("c", "alpha") else int(v) for k, v in argument.items()}
-            if name in ("recursive", "alpha_k", "p_sensitive")
-            else argument
-        )
-        number = int(numbers) if name in ("k", "distinct", "unique_distinct") else numbers
-        assert not oracle.violations(pairs, name, number), (name, argument)

@@ -92,11 +92,7 @@ def test_a_command_that_there_is_not(call: Any) -> None:
 #: What a Python call takes that the command of its name has no option for: it opens the database and the folder itself.
 CALLERS = {"con", "connection", "folder", "listener"}
 #: What the two call by another name.
-OTHER_NAMES = {
-    "attack": {"table": "published"},
-    "profile": {"table": "tables"},
-    "report": {"table": "release"},
-}
+OTHER_NAMES = {"attack": {"table": "published"}, "profile": {"table": "tables"}, "report": {"table": "release"}}
 
 
 @pytest.mark.parametrize("name", ["attack", "check", "explore", "measure", "profile", "report"])

@@ -429,12 +429,7 @@ COMMANDS: dict[str, Schema] = {
                     "source": maybe(OPEN),
                     "earlier": maybe(OPEN),
                 },
-                {
-                    "why_no_source": maybe(TEXT),
-                    "verdicts": many(OPEN),
-                    "blanks": TEXTS,
-                    "guidelines": many(OPEN),
-                },
+                {"why_no_source": maybe(TEXT), "verdicts": many(OPEN), "blanks": TEXTS, "guidelines": many(OPEN)},
             ),
             obj(
                 {
@@ -459,10 +454,7 @@ COMMANDS: dict[str, Schema] = {
             "variants": many(_VARIANT),
         }
     ),
-    "check": obj(
-        {"table": TEXT, "holds": maybe(FLAG), "audits": many(_AUDIT)},
-        {"violations": many(each(ANY))},
-    ),
+    "check": obj({"table": TEXT, "holds": maybe(FLAG), "audits": many(_AUDIT)}, {"violations": many(each(ANY))}),
     "runs list": obj({"runs": many(ref("ledger_run")), "releases": COUNT}),
     "runs withdraw": obj({"run": ref("ledger_run")}),
     "migrate": obj({"applied": TEXTS, "pending": TEXTS}),
@@ -498,9 +490,7 @@ ERROR = obj(
     {
         "error": obj(
             {
-                "kind": {
-                    "enum": ["policy", "infeasible", "audit", "database", "usage", "interrupted", "terminated"],
-                },
+                "kind": {"enum": ["policy", "infeasible", "audit", "database", "usage", "interrupted", "terminated"]},
                 "problems": many(obj({"code": TEXT, **of(Problem)})),
                 "remedies": many(obj({"change": maybe(OPEN), "costs": TEXT, "rows": COUNT})),
             }

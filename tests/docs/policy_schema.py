@@ -111,8 +111,7 @@ def argument(name: str, kind: Any) -> Schema:
     whole_one = {"type": "object", "properties": words, "required": needed, "additionalProperties": False}
     if name == RISK:
         return either(
-            fields[MAX],
-            {**whole_one, **one_key([MAX, AVERAGE], **fields), "not": {"required": [AVERAGE, POPULATION]}},
+            fields[MAX], {**whole_one, **one_key([MAX, AVERAGE], **fields), "not": {"required": [AVERAGE, POPULATION]}}
         )
     return either(fields[needed[0]], whole_one) if len(needed) == 1 else whole_one
 
