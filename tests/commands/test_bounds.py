@@ -93,8 +93,8 @@ def test_an_output_without_room_is_no_success(bed: Any) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("words", some([("run", "-q"), ("run", "--json"), ("plan",)]))
-def test_where_nothing_can_be_said_either_the_exit_code_still_tells_the_truth(bed: Any, words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("words", some([["run", "-q"], ["run", "--json"], ["plan"]]))
+def test_where_nothing_can_be_said_either_the_exit_code_still_tells_the_truth(bed: Any, words: list[str]) -> None:
     """1 would say that the data cannot meet the policy, whose release is there."""
     line = [sys.executable, "-m", "ldiv_db", *words, str(bed.database), str(bed.policy)]
     with open("/dev/full", "w") as full:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -176,7 +175,7 @@ COUNTS: list[tuple[int, int, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("values", "rows", "way"), some(starmap(pytest.param, COUNTS), first=2))
+@pytest.mark.parametrize(("values", "rows", "way"), some(COUNTS, first=2))
 def test_texts_of_many_values_are_themselves_or_a_star(bed: Any, values: int, rows: int, way: Any) -> None:
     """Up to a thousand in a file; very many of them, or with few rows each, take a taxonomy of the user's."""
     job = f"'job' || CASE WHEN i < {values} THEN i ELSE hash(i) % {values} END"

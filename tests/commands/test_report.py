@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import stat
-from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +111,7 @@ def test_a_database_that_is_none_has_code_3(released: Any) -> None:
 
 @pytest.mark.parametrize(
     ("script", "says"),
-    some(starmap(pytest.param, [("exit 7", "exit code 7"), (None, "no program that converts to PDF is installed")])),
+    some([("exit 7", "exit code 7"), (None, "no program that converts to PDF is installed")]),
 )
 def test_a_converter_that_fails_or_is_not_there_is_told_of(
     released: Any, monkeypatch: pytest.MonkeyPatch, script: str | None, says: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from itertools import product, starmap
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -157,7 +157,7 @@ def people_of_all_ages(con: Any, kind: str) -> dict[str, Any]:
     return policy | {"require": [{"k": 1}]}
 
 
-@pytest.mark.parametrize(("kind", "label"), some(starmap(pytest.param, product(KINDS, LABELS)), first=4))
+@pytest.mark.parametrize(("kind", "label"), some(product(KINDS, LABELS), first=4))
 def test_ranges_are_read_as_people_write_them(con: Any, kind: str, label: str) -> None:
     """`attack` and `measure` agree with what each label says of the people from 0 to 100."""
     policy, covered = people_of_all_ages(con, kind), LABELS[label]
