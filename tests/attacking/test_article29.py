@@ -164,7 +164,7 @@ def test_successes_are_those_of_brute_force(con, tmp_path, draw):
 
 
 def compare_with_brute_force(con, tmp_path, draw):
-    case = tables.random_case(draw, "bisect", largest=12)
+    case = tables.random_case(draw, "bisect", largest=9)
     case.place(con, tmp_path)
     ldiv_db.run(con, case.policy, folder=tmp_path)
     width, place = len(case.names), list(case.columns).index("secret")

@@ -178,7 +178,7 @@ def _child(value: str, leaf: str, tree: dict[str, tuple[str, ...]]) -> str:
     return way[way.index(value) - 1]
 
 
-@search(5, seed=seeds)
+@search(3, seed=seeds)
 def test_any_table_is_checked_by_whom_its_labels_cover(con: Any, tmp_path: Path, seed: int) -> None:
     """Labels at random: classes overlap, some cover nobody. The verdict and the worst by brute force.
 
