@@ -111,10 +111,10 @@ def test_a_folder_is_replaced_whole_and_only_where_it_may_be(hospital: Path) -> 
     run(hospital, policy(**asked))
     place = hospital.parent / "published"
     before = shown(place)
-    with refuses("target"):
+    with refuses("tables.target"):
         run(hospital, policy(**asked))
     (place / "mine.txt").write_text("mine")
-    with refuses("target"):
+    with refuses("tables.target.file"):
         run(hospital, policy("replace", **asked))
     (place / "mine.txt").unlink()
     assert shown(place) == before
