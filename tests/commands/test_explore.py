@@ -147,6 +147,7 @@ def test_a_target_that_is_there_and_a_catalog_beside(bed: Any) -> None:
     assert done.code == 0 and bed.files() == before, done.err
 
 
+@pytest.mark.slow
 def test_a_file_and_another_database_as_sources(bed: Any) -> None:
     bed.sql(f"COPY patients TO '{bed.folder / 'people.csv'}'")
     losses = []

@@ -55,6 +55,7 @@ def test_release_after_release(census):
     assert checked.code == 0 and checked.json["releases"] == ["release 1", "release 2"]
 
 
+@pytest.mark.slow
 def test_rows_that_join_a_group_have_waited_in_decomposition_plus_alone(census):
     policy, text = census.policy, census.policy.read_text()
     for name, words in (
@@ -96,6 +97,7 @@ def test_a_series_made_before_groups_came_from_coins_is_warned_of(census):
     assert said in census.fails(2, "run", census.database, census.policy)
 
 
+@pytest.mark.slow
 def test_combinations_that_tell_pairings_are_named(census):
     document = yaml.safe_load(census.policy.read_text())
     for option, words in (("checked", "there is no table of combinations: it would reveal"),
@@ -181,6 +183,7 @@ def read(path, sql):
         return con.execute(sql).fetchall()
 
 
+@pytest.mark.slow
 def test_classes_go_to_a_file_and_the_catalog_to_another(classes):
     before, ours, out = classes.database.read_bytes(), classes.folder / "ours.duckdb", classes.folder / "out.duckdb"
     words = (classes.database, classes.policy, "--catalog", ours)

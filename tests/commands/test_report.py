@@ -111,7 +111,7 @@ def test_a_database_that_is_none_has_code_3(released: Any) -> None:
 
 @pytest.mark.parametrize(
     ("script", "says"),
-    some([("exit 7", "exit code 7"), (None, "no program that converts to PDF is installed")]),
+    some([(None, "no program that converts to PDF is installed"), ("exit 7", "exit code 7")]),
 )
 def test_a_converter_that_fails_or_is_not_there_is_told_of(
     released: Any, monkeypatch: pytest.MonkeyPatch, script: str | None, says: str
@@ -135,6 +135,7 @@ def test_a_converter_gets_the_page(released: Any, monkeypatch: pytest.MonkeyPatc
     assert (released.folder / "r.pdf").read_text().startswith("<!doctype html>")
 
 
+@pytest.mark.slow
 def test_a_context_is_filled_in_until_it_is_final(released: Any) -> None:
     template = released.call("report", "--context-template")
     assert template.code == 0 and "\nharms:\n" in template.out
