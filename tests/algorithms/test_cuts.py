@@ -149,7 +149,7 @@ def test_what_cuts_cannot_do_is_refused(con, tmp_path):
     case = case_of(1, rows=12)
     case.place(con, tmp_path)
     for changes, options, code, words in (
-        ({}, {"metric": "DM", "scheme": "vioSA"}, "algorithm.metric", "has no cost for blanked values"),
+        ({}, {"metric": "DM", "scheme": "vioSA"}, "algorithm.scheme", "has no cost for blanked values"),
         ({}, {"metric": "CM"}, "algorithm.class", "is required by CM"),
         ({}, {"metric": "CM", "class": "s"}, "algorithm.class", "list it under keep"),
         ({"require": [{"unique_distinct": 2}]}, {}, "require", "l=2: the union of good classes"),
