@@ -25,7 +25,7 @@ KINDS = {
 }
 
 
-@pytest.fixture(params=some(KINDS, 2))
+@pytest.fixture(params=some(KINDS))
 def release(request, con, tmp_path):
     """A policy and a release of it, as people.csv and people.parquet have its source."""
     values, settings = KINDS[request.param]
