@@ -27,3 +27,11 @@ def there(server: Any) -> Iterator[Any]:
     wipe(server)
     yield server
     wipe(server)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of every pass is SQLite alone, unless a test is about another server; a whole run has all that are installed."""
+    for item in items:
+        called = getattr(item, "callspec", None)
+        if called and "there" in getattr(item, "fixturenames", ()) and called.params.get("server") != "sqlite":
+            item.add_marker(pytest.mark.slow)

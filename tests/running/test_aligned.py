@@ -121,39 +121,6 @@ def test_people_with_one_row_lose_what_they_would_alone(number: int) -> None:
     assert sorted(by_rows) == sorted(row[:4] for row in every if row[0] in numbers)
 
 
-CUTS = {"algorithm": "cuts", "quasi_identifiers": ["zone"], "identifiers": ["age"], "output": {}}
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"individual": {"column": "person", "rows": "aligned"}}, "individual.order: is required"),
-        ({"individual": ALIGNED | {"order": "value"}}, "value is sensitive"),
-        ({"individual": ALIGNED | {"order": "person"}}, "person says whose a row is"),
-        ({"individual": ALIGNED | {"order": "nothing"}}, "order.nothing: the source has no such column"),
-        ({"individual": ALIGNED | {"rows_at_most": 0}}, "individual.rows_at_most"),
-        ({"individual": {"column": "person", "order": "day"}}, "individual.order: goes with"),
-        ({"individual": {"column": "person", "rows_at_most": 2}}, "individual.rows_at_most: goes with"),
-        ({"individual": "person", "output": {"position": "place"}}, "output.position: goes with"),
-        ({"output": {"person": "row_no"}}, "output.person: the release has a column row_no already"),
-        ({"output": {"person": "place", "position": "Place"}}, "output.position: the release has a column Place"),
-        ({"key": "row_no", "keep": [], "algorithm": "auto"}, "individual.rows: does not go with releases over time"),
-        ({"weight": "age", "quasi_identifiers": ["zone"]}, "individual: does not go with weight"),
-        ({"target": {"table": "release", "if_exists": "append"}}, "does not go with individual"),
-        ({"transparent": True, "algorithm": "bsgi"}, "individual: does not go with transparent"),
-        ({"require": [{"k_map": {"k": 2, "population": "visits"}}]}, "people of a population are counted by"),
-        ({"require": [{"unique_distinct": 2}]}, "is about rows of one value"),
-        (CUTS, "individual.rows: cuts publishes"),
-        ({"algorithm": "anatomy"}, "individual: does not go with anatomy"),
-    ],
-)  # fmt: skip
-def test_what_does_not_go_with_it_is_refused_by_name(change: dict[str, Any], message: str) -> None:
-    con = duckdb.connect()
-    fill(con, visits(random.Random(1), 30))
-    with pytest.raises(PolicyError, match=message):
-        ldiv_db.run(con, POLICY | change)
-
-
 @pytest.mark.parametrize("kind", ["STRUCT(a INT)", "BLOB"])
 def test_rows_are_ordered_by_numbers_times_and_texts(kind: str) -> None:
     con = duckdb.connect()

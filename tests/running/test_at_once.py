@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 import pytest
 import tables
+from strategies import some
 from there_beds import place, policy, released, rows_of
 
 import ldiv_db
@@ -62,17 +63,20 @@ def rows_in(con: Any, folder: Path, target: Any) -> list[Any]:
         return there.execute(f"FROM {target['table']} ORDER BY ALL").fetchall()
 
 
-@pytest.mark.parametrize("form", [POLICY, TRANSPARENT], ids=["bsgi", "transparent"])
+@pytest.mark.parametrize("form", some([POLICY, TRANSPARENT], 1), ids=["bsgi", "transparent"])
 @pytest.mark.parametrize(
     "targets",
-    [
-        ("a", "b"),
-        ({"file": "a.parquet"}, {"file": "b.parquet"}),
-        ({"file": "a.db", "table": "t"}, {"file": "b.db", "table": "t"}),
-    ],
+    some(
+        [
+            ("a", "b"),
+            ({"file": "a.parquet"}, {"file": "b.parquet"}),
+            ({"file": "a.db", "table": "t"}, {"file": "b.db", "table": "t"}),
+        ],
+        1,
+    ),
     ids=["tables", "parquet", "databases"],
 )
-@pytest.mark.parametrize("is_first", [True, False], ids=["new ledger", "used ledger"])
+@pytest.mark.parametrize("is_first", some([True, False], 1), ids=["new ledger", "used ledger"])
 def test_the_second_of_two_equal_runs_publishes_the_release_of_the_first(
     con: Any, tmp_path: Path, meanwhile: Any, form: Any, targets: Any, is_first: bool
 ) -> None:
@@ -103,7 +107,7 @@ def test_another_policy_of_the_same_rows_is_a_draft_that_says_so(con: Any, meanw
     assert any(done[0].run_id in note and "Hand out only one of the two" in note for note in second.said)
 
 
-@pytest.mark.parametrize("independent", [False, True])
+@pytest.mark.parametrize("independent", some([False, True], 1))
 def test_rows_that_were_read_before_they_changed_are_read_again(con: Any, meanwhile: Any, independent: bool) -> None:
     asked = POLICY | ({"over_time": "independent"} if independent else {})
     with con.cursor() as other:
@@ -117,7 +121,7 @@ def test_rows_that_were_read_before_they_changed_are_read_again(con: Any, meanwh
     assert second.loss.rows_published == 54 and second.earlier.unchanged == done[0].run_id
 
 
-@pytest.mark.parametrize("series_first", [True, False])
+@pytest.mark.parametrize("series_first", some([True, False], 1))
 def test_a_series_and_a_run_stop_each_other(con: Any, monkeypatch: pytest.MonkeyPatch, series_first: bool) -> None:
     from ldiv_db.running import release_classes  # noqa: PLC0415
 
@@ -139,6 +143,7 @@ def test_a_series_and_a_run_stop_each_other(con: Any, monkeypatch: pytest.Monkey
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_within_transactions_of_the_caller_the_second_fails_and_may_run_again(con: Any) -> None:
     ldiv_db.run(con, POLICY | {"target": "before", "over_time": "independent"})  # makes the ledger
     con.execute("UPDATE people SET age = age + 1")
@@ -164,6 +169,7 @@ def test_others_are_not_held_off(con: Any) -> None:
         one.commit()
 
 
+@pytest.mark.slow
 def test_equal_runs_of_threads_are_one_release(con: Any) -> None:
     found: dict[str, Any] = {}
     ready = threading.Barrier(3)
@@ -185,7 +191,7 @@ def test_equal_runs_of_threads_are_one_release(con: Any) -> None:
 
 def test_in_a_warehouse_the_second_of_two_runs_counts_again(there: Any, con: Any, meanwhile: Any) -> None:
     """Where tables are taken back the database refuses the second, elsewhere that finds the first in the ledger."""
-    place(there, con, rows_of(random.Random(1), 80))
+    place(there, con, rows_of(random.Random(1), 24))
     second = there.another()
     asked = {name: value for name, value in policy().items() if name not in ("seed", "over_time", "target")}
     with closing(second) if second is not there.connection else nullcontext():

@@ -9,6 +9,7 @@ from contextlib import closing
 import duckdb
 import pytest
 from carried import Connection
+from strategies import some
 from there_beds import place, policy, rows_of, tables_of
 
 import ldiv_db
@@ -31,7 +32,7 @@ def failed(visit):
     return {check.name: check.problem for check in visit.checks if check.problem}
 
 
-@pytest.mark.parametrize("way", ["driver", "arrow"])
+@pytest.mark.parametrize("way", some(["driver", "arrow"], 1))
 def test_a_warehouse_is_well_and_as_it_was(there, way):
     if there.dialect == "sqlite":
         pytest.skip("it has no schemas")
@@ -48,7 +49,7 @@ def test_a_warehouse_is_well_and_as_it_was(there, way):
     assert ("server" in visit.versions) == (there.dialect != "bigquery")
 
 
-@pytest.mark.parametrize("dialect", CARRIED)
+@pytest.mark.parametrize("dialect", some(CARRIED, 2))
 def test_statements_for_services_that_were_never_there_are_read_and_resolved(dialect):
     there = Connection(dialect)
     visit = ldiv_db.doctor(there, dialect=dialect)
@@ -94,7 +95,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("step", BROKEN)
+@pytest.mark.parametrize("step", some(BROKEN, 2))
 def test_what_fails_is_told_with_the_statement_and_nothing_is_left(monkeypatch, step):
     there, done = Connection("databricks"), getattr(Warehouse, step)
 

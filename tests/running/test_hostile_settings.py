@@ -6,12 +6,11 @@ import json
 import random
 import re
 from contextlib import suppress
-from pathlib import Path
 
 import duckdb
 import pytest
+from strategies import some
 from tables import fill
-from times import FEW
 
 import ldiv_db
 from ldiv_db.database.engine import Engine
@@ -107,18 +106,16 @@ RUNS = {
     "vioSA": ({"name": "cuts", "scheme": "vioSA"}, [{"frequency": 2}], {"trees": ["town", "born"]}),
     "majority": ({"name": "cuts", "metric": "CM", "class": "label"}, [{"frequency": 2}], {"trees": ["town", "born"]}),
 }  # fmt: skip
-#: What a second pass runs: of each family one, and what the attacks are on.
-SOME = {"refine", "greedy", "instants", "tp_plus", "incognito", "vioSA"}
 
 
-def work(con, folder):
-    """All that a caller may ask of us, as a mapping of what was asked to tables, files and figures."""
+def work(con, folder, names):
+    """What a caller may ask of us, of all runs everything, as a mapping of what was asked to tables and figures."""
     found = {}
-    for name, (algorithm, require, more) in RUNS.items():
-        if FEW and name not in SOME:
-            continue
+    for name in names:
+        algorithm, require, more = RUNS[name]
         found |= run(con, name, policy_of(f"out.{name}", algorithm, require), dict(more))
-    found |= judge(con) | releases(con, folder)
+    if len(names) == len(RUNS):
+        found |= judge(con) | releases(con, folder)
     found["profile"] = figures(ldiv_db.profile(con, "source", ["age", "town", "born"], ["s", "u"]).as_dict())
     return found
 
@@ -217,20 +214,16 @@ def set_all(con, settings):
             con.execute(f"SET {name} = {settings[name]}")
 
 
-@pytest.fixture(scope="module")
-def usual(tmp_path_factory):
+@pytest.mark.parametrize("names", some([["bisect"], ["vioSA"], list(RUNS)], 2), ids=len)
+def test_settings_of_the_caller_change_nothing(names, tmp_path):
     with duckdb.connect(config={"threads": 1}) as con:
         con.execute("SET TimeZone = 'UTC'")
         place(con)
-        return work(con, tmp_path_factory.mktemp("usual"))
-
-
-@pytest.mark.slow
-def test_settings_of_the_caller_change_nothing(usual, tmp_path):
+        usual = work(con, tmp_path, names)
     with duckdb.connect() as con:
         place(con)
         set_all(con, HOSTILE)
-        found = work(con, Path(tmp_path))
+        found = work(con, tmp_path, names)
     assert list(found) == list(usual)
     for what, expected in usual.items():
         assert found[what] == expected, what

@@ -1,9 +1,11 @@
 """What cannot be done is refused with one clear error, and the database stays as it was."""
 
 import re
+from itertools import starmap
 
 import duckdb
 import pytest
+from strategies import some
 
 import ldiv_db
 from ldiv_db.algorithms.base import Plan
@@ -90,7 +92,7 @@ def test_values_that_a_taxonomy_lacks_are_named_where_that_is_asked_for_and_nowh
             way(show_values=True)
 
 
-@pytest.mark.parametrize("algorithm", ["cuts", "incognito", "tds", "annealing"])
+@pytest.mark.parametrize("algorithm", some(["cuts", "incognito", "tds", "annealing"], 1))
 def test_options_are_called_as_they_are_written(algorithm, con, table):
     """The class column is `class`, whatever it is called within."""
     table("t", COLUMNS, ROWS)
@@ -153,9 +155,8 @@ WEIGHED = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("algorithm", ["topdown", "tds"])
-@pytest.mark.parametrize("case", WEIGHED)
+@pytest.mark.parametrize("algorithm", some(["topdown", "tds"], 1))
+@pytest.mark.parametrize("case", some(WEIGHED, 1))
 def test_of_categories_and_weights_what_fails_is_named_and_the_nearest_is_met(case, algorithm, con, table):
     asked, message, nearest = WEIGHED[case]
     name = "recursive_alpha" if "c" in asked else "entropy_alpha"
@@ -191,8 +192,7 @@ TOO_FREQUENT = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("algorithm", TOO_FREQUENT)
+@pytest.mark.parametrize("algorithm", some(TOO_FREQUENT, 2))
 def test_values_that_are_too_frequent_are_named_on_request_alone(algorithm, con, table):
     require, named = TOO_FREQUENT[algorithm]
     table("t", COLUMNS, [(f"n{i}", i, value) for i, value in enumerate(["ab"] * 6 + ["cd"] * 3 + ["ef", "gh", None])])
@@ -225,19 +225,6 @@ def test_the_rows_that_suppression_is_said_to_take_are_those_it_takes(con, table
         assert ldiv_db.run(con, policy(**changes)).loss.rows_suppressed == rows
 
 
-def test_target_exists_is_refused_for_a_file_as_well(con, table, tmp_path, snapshot):
-    table("taken", {"x": "INTEGER"}, [(1,)])
-    (tmp_path / "t.csv").write_text("name,age,secret\n" + "\n".join(",".join(map(str, row)) for row in ROWS))
-    before = snapshot(con)
-    for target, message in (
-        ("taken", "taken exists"),
-        ({"table": "ldiv.run", "if_exists": "replace"}, "catalog's own"),
-    ):
-        with pytest.raises(PolicyError, match=message):
-            ldiv_db.run(con, policy(source="t.csv", target=target), folder=tmp_path)
-    assert snapshot(con) == before
-
-
 def test_too_frequent_a_value_can_be_suppressed(con, table):
     table("t", COLUMNS, [*ROWS, *[("z", 1, "a")] * 20])
     result = ldiv_db.run(con, policy(require=[{"distinct": 2}], algorithm={"name": "bsgi", "residue": "suppress"}))
@@ -256,16 +243,6 @@ def test_a_release_that_fails_its_audit_is_not_published(con, table, snapshot, m
     monkeypatch.setattr(Bsgi, "run", one_row_a_class)
     with pytest.raises(AuditError, match=r"distinct l=3 on secret: 9 of 9 classes violate it \(9 rows\)"):
         ldiv_db.run(con, policy())
-    assert snapshot(con) == before
-
-
-def test_a_failed_audit_keeps_the_table_that_was_to_be_replaced(con, table, snapshot, monkeypatch):
-    table("t", COLUMNS, ROWS)
-    table("released", {"old": "INTEGER"}, [(1,)])
-    before = snapshot(con)
-    monkeypatch.setattr(Bsgi, "run", one_row_a_class)
-    with pytest.raises(AuditError):
-        ldiv_db.run(con, policy(target={"table": "released", "if_exists": "replace"}))
     assert snapshot(con) == before
 
 
@@ -297,7 +274,7 @@ def test_large_whole_numbers_keep_apart_from_null(con, table):
     assert found == sorted(map(str, ages))
 
 
-@pytest.mark.parametrize("algorithm", [{}, {"algorithm": "fast"}, {"algorithm": "bsgi"}])
+@pytest.mark.parametrize("algorithm", some([{}, {"algorithm": "fast"}, {"algorithm": "bsgi"}], 1))
 def test_what_keeps_individuals_apart_cannot_promise_is_said_of_them(con, algorithm):
     con.execute("CREATE TABLE stays AS SELECT i % 11 AS age, i // 2 AS person, i * 13 % 40 AS cost FROM range(40) r(i)")
     policy = {
@@ -313,13 +290,19 @@ def test_what_keeps_individuals_apart_cannot_promise_is_said_of_them(con, algori
 @pytest.mark.parametrize("rows", ["apart", "together", "aligned"])
 @pytest.mark.parametrize(
     ("whose", "values", "require"),
-    [
-        ((1, 1, 1, 1), "abcd", {"k": 2}),
-        ((1, 1, 1, 1), "abcd", {"frequency": 2}),
-        ((1, 1, 1, 1), "abcd", {"distinct": 2}),
-        ((1, 1, 2, 2, 3, 3), "vavbvc", {"frequency": 2}),
-        ((1, 1, 1, 2, 2), "abcde", {"k": 3}),
-    ],
+    some(
+        starmap(
+            pytest.param,
+            [
+                ((1, 1, 1, 1), "abcd", {"k": 2}),
+                ((1, 1, 1, 1), "abcd", {"frequency": 2}),
+                ((1, 1, 1, 1), "abcd", {"distinct": 2}),
+                ((1, 1, 2, 2, 3, 3), "vavbvc", {"frequency": 2}),
+                ((1, 1, 1, 2, 2), "abcde", {"k": 3}),
+            ],
+        ),
+        2,
+    ),
 )
 def test_a_plan_refuses_too_few_people_as_a_run_does(rows, whose, values, require):
     """Their rows alone would do: of one person, of people who all have a value, of two."""

@@ -29,19 +29,6 @@ def towns(table, tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("select", ["bisect", "greedy"])
-def test_null_is_a_value(con, towns, select):
-    """Two rows all NULL can be one class, published as NULL; NULL beside a value is fully generalised."""
-    result = ldiv_db.run(con, policy(algorithm={"name": "bsgi", "select": select}), folder=towns)
-    assert (result.loss.rows_published, result.loss.classes) == (8, 4)
-    released = con.execute("SELECT age, town, count(*) FROM released GROUP BY age, town, class_id").fetchall()
-    assert sum(row[2] for row in released) == 8
-    assert any(row[:2] != (None, None) for row in released)
-    nulls = sum(row[2] for row in released if row[0] is None)
-    stars = sum(row[2] for row in released if row[0] == "*")
-    assert nulls + stars >= 3, "every NULL age is published as NULL or *"
-
-
 def test_nulls_alone_in_a_class_are_published_as_null(con, table, towns):
     table("t", COLUMNS, [(None, None, "x"), (None, None, "y"), (5, "a", "x"), (5, "a", "y")])
     result = ldiv_db.run(con, policy(), folder=towns)

@@ -160,45 +160,6 @@ def test_unique_values_and_bsgi_keep_the_rows_of_a_person_apart() -> None:
             assert len(known) == len(set(known))
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"require": [{"k": 2}, {"distinct": 2, "others_known": True}]}, "others_known is about rows of one value"),
-        ({"suppressed": "unknown", "nulls_sensitive": "value"}, "unknown is about rows"),
-        (
-            {"require": [{"unique_distinct": 2}], "individual": {"column": "person", "rows": "together"}},
-            "is about rows of one value",
-        ),
-        ({"target": {"table": "release", "if_exists": "append"}}, "does not go with individual"),
-        ({"individual": {"column": "person", "rows": "joined"}}, "individual.rows"),
-        ({"individual": {"rows": "together"}}, "individual.column"),
-        ({"individual": "nobody"}, "nobody"),
-        ({"output": {"person": "who"}}, "output.person: links the rows of a person"),
-        (
-            {"output": {"person": "Age"}, "individual": {"column": "person", "rows": "together"}},
-            "has a column Age already",
-        ),
-    ],
-)
-def test_what_has_no_reading_on_people_is_refused_by_name(change: dict[str, Any], message: str) -> None:
-    con = duckdb.connect()
-    con.execute(
-        "CREATE TABLE visits AS"
-        " SELECT i % 9 AS person, i % 7 AS age, chr(CAST(97 + i % 4 AS INT)) AS value FROM range(40) t(i)"
-    )
-    policy = {
-        "source": "visits",
-        "target": "release",
-        "quasi_identifiers": {"age": {"numeric": True}},
-        "sensitive": ["value"],
-        "individual": "person",
-        "require": [{"k": 2}],
-        "algorithm": "topdown",
-    }
-    with pytest.raises(PolicyError, match=message):
-        ldiv_db.run(con, policy | change)
-
-
 def test_a_check_counts_people_where_a_column_says_whose_rows_are() -> None:
     con, rng = duckdb.connect(), random.Random(1)
     rows = visits(rng, 30)
@@ -281,7 +242,7 @@ def test_who_chooses_and_who_keeps_apart_are_known_by_name() -> None:
     assert choosing == set(CHOOSING) and set(KEEPS_APART) <= set(ALGORITHMS)
 
 
-@pytest.mark.parametrize("dialect", ["duckdb", "sqlite", "postgres"])
+@pytest.mark.parametrize("dialect", some(["duckdb", "sqlite", "postgres"], 1))
 def test_the_audit_of_people_is_a_statement(dialect: str) -> None:
     con, rng = duckdb.connect(), random.Random(2)
     rows = visits(rng, 30)
@@ -305,7 +266,7 @@ def test_rows_of_a_person_in_several_classes_are_not_together(con: Any, engine: 
         require_together(engine, judged)
 
 
-@pytest.mark.parametrize("change", ["rows", "policy"])
+@pytest.mark.parametrize("change", some(["rows", "policy"], 1))
 def test_a_pseudonym_means_nothing_in_another_release_of_the_same_seed(change: str) -> None:
     """People who are in both have numbers in another order, so that nobody can be followed from one to the other."""
     con, orders = duckdb.connect(), []

@@ -6,6 +6,7 @@ import json
 import random
 from collections import Counter
 from fractions import Fraction
+from itertools import starmap
 from typing import Any
 
 import oracle
@@ -98,7 +99,7 @@ def shares_of(con: Any, table: str, separator: str | None) -> dict[tuple[Any, ..
 
 
 @pytest.mark.parametrize("listed", [True, False])
-@pytest.mark.parametrize("name", REQUIRED)
+@pytest.mark.parametrize("name", some(REQUIRED, 4))
 @search(2, seed=seeds)
 def test_a_check_judges_members(con, name, listed, seed) -> None:
     draw = random.Random(seed)
@@ -200,7 +201,7 @@ def test_capitals_may_be_one_member(con) -> None:
         ldiv_db.run(con, policy)
 
 
-@pytest.mark.parametrize("listed", [True, False])
+@pytest.mark.parametrize("listed", some([True, False], 1))
 def test_nothing_is_as_null(con, listed) -> None:
     """An empty list, a text without members and a list of NULL are treated as NULL is."""
     kind, nothing, members = ("VARCHAR[]", [[], [None], None], [["a"], ["b"]])
@@ -277,6 +278,7 @@ def test_a_csv_file_has_no_lists(con, tmp_path) -> None:
         ldiv_db.run(con, policy)
 
 
+@pytest.mark.slow
 def test_a_release_in_parts_and_by_workers(con) -> None:
     draw = random.Random(9)
     placed(con, draw, True, 200)
@@ -319,7 +321,7 @@ LOOKS = {
 }
 
 
-@pytest.mark.parametrize(("texts", "words"), LOOKS.values(), ids=LOOKS)
+@pytest.mark.parametrize(("texts", "words"), some(starmap(pytest.param, LOOKS.values()), 2), ids=LOOKS)
 def test_texts_that_look_like_sets_are_told(con, texts, words) -> None:
     con.execute("CREATE TABLE source (a INTEGER, b VARCHAR, s VARCHAR)")
     con.executemany("INSERT INTO source VALUES (?, 'x', ?)", [[i, texts[i % 3]] for i in range(30)])
@@ -352,7 +354,7 @@ def test_a_policy_to_start_from_has_sets_as_a_comment(con) -> None:
         ldiv_db.plan(con, uncommented)
 
 
-@pytest.mark.parametrize("separator", ["–", "\n", "\t"])
+@pytest.mark.parametrize("separator", some(["–", "\n", "\t"], 1))
 def test_what_stands_between_members_may_be_what_trim_folds(con, separator) -> None:
     """`same: [trim]` makes one dash of all and a blank of a line's end, within members alone."""
     members = (["Covid-19", "flu"], ["COVID‑19 ", "gout"], ["covid-19"], [" Flu", "FLU"])

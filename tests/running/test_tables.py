@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 import re
 import sqlite3
-from collections import Counter, defaultdict
 from typing import Any
 
 import duckdb
 import pytest
+from strategies import some
 
 import ldiv_db
 from ldiv_db import InfeasibleError, PolicyError
@@ -17,7 +17,7 @@ from ldiv_db.database import migrate
 from ldiv_db.database.context import working_engine
 from ldiv_db.taxonomies.readers import read_taxonomy
 from ldiv_db.taxonomies.taxonomy import store
-from tests.running.schemas import counts, drawn, fill, policy_of, published, rows_of, shape_of, target
+from tests.running.schemas import drawn, fill, policy_of, published, target
 
 NAMES = ("patients", "stays", "labs")
 
@@ -73,62 +73,10 @@ def test_people_without_an_order_have_one_row_each() -> None:
         ldiv_db.run(con, policy)
 
 
-def test_joins_have_as_many_rows_as_in_the_source() -> None:
-    con, _ = clinic()
-    result = ldiv_db.run(con, policy_of(NAMES))
-    join = "SELECT p.no, s.no, l.no FROM {0}patients p JOIN {0}stays s ON s.who = p.who"
-    join += " LEFT JOIN {0}labs l ON l.stay = s.stay"
-    ours, theirs = counts(con, join.format("published.")), counts(con, join.format(""))
-    lefts = {name: {no for (no,) in con.execute(f"SELECT no FROM {name}").fetchall()} for name in NAMES}
-    kept = {name: {no for (no,) in con.execute(f"SELECT no FROM published.{name}").fetchall()} for name in NAMES}
-    for (patient, stay, lab), number in theirs.items():
-        if stay in kept["stays"] and (lab is None or lab in kept["labs"]):
-            assert ours[patient, stay, lab] == number
-    assert not {key[:2] for key in ours} - {key[:2] for key in theirs}
-    assert {one.name: one.loss.rows_suppressed for one in result.tables} == {
-        name: len(lefts[name] - kept[name]) for name in NAMES
-    }
-
-
-def test_keys_are_numbers_of_this_release_in_an_order_that_says_nothing() -> None:
-    con, _ = clinic(people=200)
-    found = []
-    for seed in (1, 2):
-        ldiv_db.run(con, policy_of(NAMES, seed=seed))
-        numbers = con.execute("SELECT p.who, n.who FROM patients p JOIN published.patients n USING (no)").fetchall()
-        stays = con.execute("SELECT s.no, n.stay FROM stays s JOIN published.stays n USING (no)").fetchall()
-        found.append((dict(numbers), dict(stays)))
-        assert len(set(dict(numbers).values())) == len(numbers) and len(set(dict(stays).values())) == len(stays)
-        for pairs in (numbers, stays):  # about as often in order as not
-            rising = sum(a < b for (_, a), (_, b) in zip(sorted(pairs), sorted(pairs)[1:], strict=False))
-            assert 0.35 < rising / len(pairs) < 0.65
-    assert all(a != b for a, b in zip(*found, strict=True))
-    assert {name for name, *_ in con.execute("DESCRIBE published.labs").fetchall()} == {"value", "no", "stay"}
-
-
 def test_a_key_that_nobody_joins_by_is_left_out() -> None:
     con, _ = clinic(names=("patients", "stays"))
     ldiv_db.run(con, policy_of(("patients", "stays")))
     assert "stay" not in {name for name, *_ in con.execute("DESCRIBE published.stays").fetchall()}
-
-
-def test_people_of_a_class_have_equally_many_rows_everywhere() -> None:
-    con, people = clinic()
-    ldiv_db.run(con, policy_of(NAMES))
-    shown = published(con, NAMES)
-    source = {no: (name, age, value) for tree in people.values() for name, (no, age, value, _) in rows_of(tree)}
-    classes: dict[Any, Counter[tuple[str, str]]] = defaultdict(Counter)
-    for tree in shown.values():
-        for name, (no, label, value, _) in rows_of(tree):
-            true_name, age, true_value = source[no]
-            assert name == true_name and value in ("", true_value)
-            assert label is None or label[0] <= age <= label[1]
-        labels = str([(name, label) for name, (_, label, *_) in rows_of(tree)])
-        own = classes[labels, str(shape_of(tree))]
-        own.update({(name, value) for name, (_, _, value, _) in rows_of(tree)})
-        own["people", ""] += 1
-    for values in classes.values():
-        assert all(2 * n <= values["people", ""] for (_, value), n in values.items() if value)
 
 
 def test_a_public_table_is_published_as_it_is() -> None:
@@ -181,15 +129,6 @@ def test_what_nobody_can_meet_is_refused_with_its_reasons() -> None:
         ldiv_db.run(con, policy_of(NAMES, require=[{"frequency": 6}]))
 
 
-def test_rows_that_are_left_out_are_counted_and_said() -> None:
-    con, _ = clinic()
-    result = ldiv_db.run(con, policy_of(NAMES, require=[{"k": 6}]))
-    left = {one.name: one.loss.rows_suppressed for one in result.tables}
-    assert left["patients"] == 0 and left["labs"] > 0
-    assert any(f"{left['labs']} rows of labs are left out: with them too few would" in note for note in result.notes)
-    assert result.loss.rows_suppressed == sum(left.values())
-
-
 def test_a_chain_of_tables_joins_from_end_to_end() -> None:
     """Rows of rows of rows, each in its order where it has one, with quasi-identifiers of their own."""
     con, _ = clinic(people=60, seed=4)
@@ -210,7 +149,7 @@ def test_a_chain_of_tables_joins_from_end_to_end() -> None:
     assert all(note == lab for note, lab, _ in shown)  # a note has the number of its test
 
 
-@pytest.mark.parametrize("kind", ["DATE", "VARCHAR", "DOUBLE"])
+@pytest.mark.parametrize("kind", some(["DATE", "VARCHAR", "DOUBLE"], 1))
 def test_tables_are_ordered_by_columns_of_any_types(kind: str) -> None:
     """Rows of stays by a number, those of their values by a date or a text: each in its own order."""
     con, _ = clinic(people=60, seed=4)
@@ -268,7 +207,7 @@ CHANGES: dict[str, tuple[str, bool]] = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("change", some(CHANGES, 3))
 def test_a_release_is_unchanged_if_all_that_it_rests_on_is(change: str) -> None:
     con, policy = small()
     statement, is_another = CHANGES[change]
@@ -314,29 +253,6 @@ def test_a_table_that_was_published_alone_has_the_same_rows() -> None:
         ldiv_db.run(con, policy_of(NAMES, over_time=None))
     with pytest.raises(PolicyError, match="its rows have changed"):
         ldiv_db.run(con, {**single, "identifiers": ["no", "stay", "who"], "keep": ["day"]})
-
-
-def test_what_is_said_of_one_table_is_said_of_several(tmp_path: Any) -> None:
-    con, _ = clinic(people=40)
-    con.execute("ALTER TABLE stays ADD COLUMN note VARCHAR; UPDATE stays SET note = 'n' || value")
-    for name in NAMES:
-        con.execute(f"COPY {name} TO '{tmp_path}/{name}.parquet'")
-    policy = policy_of(NAMES)
-    for name, table in policy["tables"].items():
-        table |= {"source": f"{name}.parquet", "target": {"file": f"out/{name}.parquet"}, "keep": []}
-        table["identifiers"] = [*table.get("identifiers", ()), "no"]
-    policy["tables"]["stays"] |= {"keep": ["note"]}
-    categories = [["a", "b", "c", "d", "e", "f"], ["g", "h", "i", "j", "k", "l"]]
-    policy["tables"]["stays"]["sensitive"] = {"value": {"harmless": ["z"], "categories": categories}}
-    planned = ldiv_db.plan(duckdb.connect(), policy, folder=tmp_path)
-    result = ldiv_db.run(duckdb.connect(), policy, folder=tmp_path)
-    for said in (planned.as_dict()["notes"], result.said):
-        told = "\n".join(said)
-        assert "the ledger is in memory" in told and "stays: note is kept" in told
-        assert "no row has the value 'z', which is harmless in stays.value" in told
-    assert planned.as_dict()["needs"]["release_bytes"] > 0
-    (attack,) = result.similarity
-    assert attack.sensitive == "stays.value" and attack.rows_before > 0
 
 
 def test_releases_of_changed_rows_are_said_not_to_be_held_together() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import servers
+from strategies import some
 from there_beds import lite, place, policy, released, rows_of, tables_of, wipe
 
 import ldiv_db
@@ -57,7 +58,7 @@ def changing(there: Any, *statements: str) -> Any:
     return change
 
 
-@pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.parametrize("kept", some([False, True], 1))
 def test_a_source_that_changes_while_a_run_plans_is_counted_again(
     there: Any, con: Any, planning: Any, kept: bool
 ) -> None:
