@@ -30,6 +30,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ldiv_db.policy.limits import FEATURES, LIMITS
@@ -37,11 +38,15 @@ from ldiv_db.policy.reading import load_policy
 from tests.policy.test_limits import GIVEN, broken_of, has, of_person, part, plain
 
 
+def _nothing(document: dict[str, Any]) -> None:
+    pass
+
+
 class Value(NamedTuple):
     """An answer: the features of policies that have it, and what it changes of one that is put together."""
 
     features: tuple[str, ...] = ()
-    then: Callable[[dict[str, Any]], Any] = lambda document: None
+    then: Callable[[dict[str, Any]], Any] = _nothing
 
 
 Row = dict[str, Any]
@@ -98,6 +103,27 @@ def _file(name: str) -> Callable[[dict[str, Any]], Any]:
     return then
 
 
+def _requires(requirement: Mapping[str, Any]) -> Callable[[dict[str, Any]], Any]:
+    return lambda document: document.update(require=[requirement])
+
+
+def _by(algorithm: str) -> Callable[[dict[str, Any]], Any]:
+    """By this algorithm, unless the form is one itself."""
+    return lambda document: document.setdefault("algorithm", algorithm)
+
+
+METHODS = ("topdown", "bsgi", "mondrian", "peel", "auto")
+#: What is required, as the oracle takes it; the share of the worlds in which a person may have a value, if it says one.
+REQUIRED: dict[str, tuple[Any, Fraction | None]] = {
+    "frequency": (2, Fraction(1, 2)),
+    "k": (2, None),
+    "distinct": (2, None),
+    "entropy": (1.5, None),
+    "recursive": ({"c": 3, "l": 2}, None),
+    "alpha_k": ({"alpha": 0.6, "k": 2}, Fraction(3, 5)),
+    "threshold": ({"default": 0.6}, Fraction(3, 5)),
+    "t_closeness": ({"t": 0.9, "distance": "equal"}, None),
+}
 AXES |= {
     "tables": {"one": Value(), "several": Value(("tables",))},
     "unit": {
@@ -116,7 +142,11 @@ AXES |= {
         "counts": Value(("weight",)),
         "decomposition": Value(("decomposition",)),
     },
-    "method": {"topdown": Value(("other algorithms",)), "bsgi": Value()},
+    "require": {
+        name: Value(("comparisons",) if name == "t_closeness" else (), _requires({name: said}) if number else _nothing)
+        for number, (name, (said, _)) in enumerate(REQUIRED.items())
+    },
+    "method": {name: Value((), _by(name)) for name in METHODS},
     "place": {
         "database": Value(),
         "attached": Value(("databases",)),
@@ -137,6 +167,9 @@ AXES |= {
 NOT_YET: Mapping[frozenset[str], str] = {
     frozenset(pair): why
     for pair, why in {
+        **{(name, "decomposition"): "it requires l of each attribute" for name in REQUIRED if name != "frequency"},
+        **{(name, "decomposition"): "a decomposition is an algorithm itself" for name in METHODS if name != "topdown"},
+        ("t_closeness", "bsgi"): "different values are not enough for it",
         ("several", "row"): "of several tables people are counted",
         ("several", "apart"): "of several tables a person's rows are together or aligned",
         ("sqlite", "dates"): "dates are texts there",
@@ -147,7 +180,6 @@ NOT_YET: Mapping[frozenset[str], str] = {
         ("aligned", "bsgi"): "it takes one sensitive value a person",
         ("means", "decimals"): "a mean is of whole numbers",
         ("means", "dates"): "a mean is of whole numbers",
-        ("decomposition", "bsgi"): "a decomposition is an algorithm itself",
     }.items()
 }
 
@@ -159,6 +191,7 @@ class Cell(NamedTuple):
     unit: str = "row"
     time: str = "once"
     form: str = "trees"
+    require: str = "frequency"
     method: str = "topdown"
     place: str = "database"
     target: str = "table"
@@ -190,8 +223,6 @@ class Cell(NamedTuple):
         for name, give in GIVEN.items():
             if name in features:
                 give(document)
-        if self.method == "bsgi" and self.form != "decomposition":
-            document["algorithm"] = "bsgi"
         for axis, value in zip(AXES, self, strict=True):
             AXES[axis][value].then(document)
         return document

@@ -13,6 +13,10 @@ from there_beds import wipe
 #: The servers whose connections are those of a warehouse; others are skipped.
 THERE = ("postgres", "sqlite", "snowflake", "clickhouse", "bigquery", "duckdb")
 
+#: What tests are run on in each pass, and those that are about PostgreSQL.
+OF_EVERY_PASS = ("sqlite",)
+ABOUT_POSTGRES = ("test_default_privileges_grant_nobody_the_secrets_of_the_ledger",)
+
 duckdb_there = cache(servers.DuckDBThere)
 
 
@@ -33,5 +37,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Of every pass is SQLite alone, unless a test is about another server; a whole run has all that are installed."""
     for item in items:
         called = getattr(item, "callspec", None)
-        if called and "there" in getattr(item, "fixturenames", ()) and called.params.get("server") != "sqlite":
+        if not called or "there" not in getattr(item, "fixturenames", ()):
+            continue
+        server = called.params.get("server")
+        if server not in OF_EVERY_PASS and (server, item.originalname) not in {("postgres", n) for n in ABOUT_POSTGRES}:
             item.add_marker(pytest.mark.slow)

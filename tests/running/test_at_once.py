@@ -189,6 +189,7 @@ def test_equal_runs_of_threads_are_one_release(con: Any) -> None:
     assert rows[0] == rows[1] == rows[2]
 
 
+@pytest.mark.slow
 def test_in_a_warehouse_the_second_of_two_runs_counts_again(there: Any, con: Any, meanwhile: Any) -> None:
     """Where tables are taken back the database refuses the second, elsewhere that finds the first in the ledger."""
     place(there, con, rows_of(random.Random(1), 24))

@@ -105,6 +105,7 @@ def test_a_build_of_what_is_unchanged_says_so_and_another_stops(con: Any) -> Non
     assert later["unchanged"] is None and "published this source before" in later["warnings"][0]
 
 
+@pytest.mark.slow
 def test_a_model_counts_people_as_a_run_does(con: Any) -> None:
     """Two people are too few for k = 3, however many rows they have."""
     policy = POLICY | {

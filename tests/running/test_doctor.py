@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sqlite3
 from contextlib import closing
+from importlib import import_module
 
 import duckdb
 import pytest
@@ -32,6 +33,13 @@ def failed(visit):
     return {check.name: check.problem for check in visit.checks if check.problem}
 
 
+@pytest.fixture
+def few(monkeypatch):
+    """Of the kinds of runs that the doctor tries the first alone."""
+    doctor = import_module("ldiv_db.running.doctor")
+    monkeypatch.setattr(doctor, "KINDS", dict(list(doctor.KINDS.items())[:1]))
+
+
 @pytest.mark.parametrize("way", some(["driver", "arrow"], 1))
 def test_a_warehouse_is_well_and_as_it_was(there, way):
     if there.dialect == "sqlite":
@@ -49,6 +57,7 @@ def test_a_warehouse_is_well_and_as_it_was(there, way):
     assert ("server" in visit.versions) == (there.dialect != "bigquery")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dialect", some(CARRIED, 2))
 def test_statements_for_services_that_were_never_there_are_read_and_resolved(dialect):
     there = Connection(dialect)
@@ -77,7 +86,7 @@ def test_a_release_that_a_history_keeps_is_said_to_be_there(there, con):
     assert ends == "" or told[1][0].endswith(f"; this ends it: {ends.format(table='released')}")
 
 
-def test_a_connection_of_duckdb_is_as_it_was(tmp_path):
+def test_a_connection_of_duckdb_is_as_it_was(tmp_path, few):
     with duckdb.connect(tmp_path / "w.duckdb") as con:
         con.execute("CREATE TABLE people (id INTEGER)")
         assert ldiv_db.doctor(con).holds
@@ -95,6 +104,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", some(BROKEN, 2))
 def test_what_fails_is_told_with_the_statement_and_nothing_is_left(monkeypatch, step):
     there, done = Connection("databricks"), getattr(Warehouse, step)
@@ -114,6 +124,7 @@ def test_what_fails_is_told_with_the_statement_and_nothing_is_left(monkeypatch, 
     assert there.duckdb.execute(made).fetchall() == []
 
 
+@pytest.mark.slow
 def test_a_release_of_other_rows_is_no_good_one(monkeypatch):
     made = Warehouse.rows_of
     monkeypatch.setattr(Warehouse, "rows_of", lambda self, staged: f"{made(self, staged)} LIMIT 11")
@@ -124,13 +135,13 @@ def test_a_release_of_other_rows_is_no_good_one(monkeypatch):
 @pytest.mark.parametrize(
     ("step", "says"), [("change", "the ledger says: written, written"), ("exists", "already exists")]
 )
-def test_a_ledger_that_cannot_be_kept_is_told(monkeypatch, step, says):
+def test_a_ledger_that_cannot_be_kept_is_told(monkeypatch, few, step, says):
     monkeypatch.setattr(Warehouse, step, lambda *given: False)
     visit = ldiv_db.doctor(Connection("trino"), dialect="trino")
     assert says in failed(visit)["the ledger, and rows behind others"]
 
 
-def test_a_schema_that_cannot_be_dropped_is_named(monkeypatch):
+def test_a_schema_that_cannot_be_dropped_is_named(monkeypatch, few):
     there = Connection("databricks")
     monkeypatch.setattr(Warehouse, "drop", lambda *given: None)
     visit = ldiv_db.doctor(there, dialect="databricks")
@@ -138,7 +149,7 @@ def test_a_schema_that_cannot_be_dropped_is_named(monkeypatch):
     assert not visit.holds and f"drop the schema {left}" in failed(visit)["a schema with people"]
 
 
-def test_an_empty_schema_stays_and_one_with_tables_is_refused():
+def test_an_empty_schema_stays_and_one_with_tables_is_refused(few):
     there = Connection("databricks")
     there.duckdb.execute("CREATE SCHEMA sandbox")
     assert ldiv_db.doctor(there, "sandbox", "databricks").holds
@@ -148,6 +159,7 @@ def test_an_empty_schema_stays_and_one_with_tables_is_refused():
     assert there.duckdb.execute("SELECT table_name FROM duckdb_tables()").fetchall() == [("run",)]
 
 
+@pytest.mark.slow
 def test_a_table_that_another_makes_meanwhile_stays(monkeypatch):
     there, made = Connection("databricks"), Warehouse.make_table
 
@@ -168,7 +180,7 @@ def test_a_warehouse_without_schemas_is_tried_as_a_file(tmp_path):
         assert Warehouse(there).tables(Relation(("people",))) == []
 
 
-def test_the_command_says_all_as_json_and_ends_by_what_it_found(call, monkeypatch):
+def test_the_command_says_all_as_json_and_ends_by_what_it_found(call, few, monkeypatch):
     ends = call("doctor", ":memory:", "--json")
     assert (ends.code, ends.json["holds"], ends.json["service"]) == (0, True, "DuckDB")
     assert {"name", "seconds", "problem", "statement"} == set(ends.json["checks"][0])

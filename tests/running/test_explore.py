@@ -178,6 +178,7 @@ def test_neither_workers_nor_threads_nor_order_matter(table, folder):
     assert len({compared(one) for one in found}) == 1 and len({page(one) for one in found}) == 1
 
 
+@pytest.mark.slow
 def test_nothing_is_left_in_the_database(con, table, folder):
     table("people", COLUMNS, people(1))
     before = names_left(con)
@@ -247,6 +248,7 @@ def test_variants_are_compared_by_what_they_answer(con, table, folder, frame):
     assert "mean error of the answers" in page(found) and str(best.answers[0]) in page(found)
 
 
+@pytest.mark.slow
 def test_without_queries_variants_are_compared_by_counts(con, table, folder):
     table("people", COLUMNS, people(6))
     found = ldiv_db.explore(con, policy(), vary="columns", by="utility", folder=folder, workers=1)
@@ -285,6 +287,7 @@ def test_a_column_left_out_is_lost_wholly(con, table, folder):
     assert len(saved) == 4 and saved == sorted(saved, reverse=True)
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_is_done(con, table, folder, monkeypatch):
     table("people", COLUMNS, people(4))
     for workers_ in (1, 2):
@@ -305,6 +308,7 @@ def test_ctrl_c_keeps_what_is_done(con, table, folder, monkeypatch):
         assert names_left(con) == before and "interrupted" in page(found)
 
 
+@pytest.mark.slow
 def test_an_error_of_the_database_is_the_outcome_of_its_variant_alone(con, table, folder, monkeypatch):
     table("people", COLUMNS, people(4))
     real = workers.rehearse.__globals__["rehearsed"]

@@ -135,6 +135,7 @@ def test_more_levels_than_there_are(con, table, tmp_path):
             assert ldiv_db.run(con, policy, tmp_path).loss.lm_mean == 1
 
 
+@pytest.mark.slow
 def test_a_page_of_the_most_variants_is_small():
     names = [f"column_{i:02}_of_a_long_name" for i in range(20)]
     policy = parse_policy({"source": "t", "target": "r", "quasi_identifiers": names, "require": [{"k": 2}]})

@@ -122,6 +122,7 @@ def test_a_check_judges_as_defined(con: Any, case: int) -> None:
         assert verdict.classes == audit.classes == len(oracle.group(rows))
 
 
+@pytest.mark.slow
 def test_less_is_lost_than_where_all_values_are_protected(con: Any) -> None:
     draw = random.Random(4)
     jobs = draw.sample(["none"] * 30 + ["cook"] * 15 + ["clerk"] * 15, 60)

@@ -263,6 +263,7 @@ def test_settings_that_no_statement_can_answer_are_refused_by_name(setting, con,
     assert ldiv_db.check(con, "source", ["age"], "s", ["k:1"])[0].holds
 
 
+@pytest.mark.slow
 def test_instants_are_in_utc_whatever_the_zone(con):
     """In labels of days and of spans, and where the labels of others have no zone."""
     con.execute("SET TimeZone = 'America/New_York'")

@@ -187,6 +187,7 @@ def test_who_knows_how_many_rows_everybody_has_and_the_policy_may_be_certain() -
     assert len(worlds) == 18 and {world[0] for world in worlds} == {"c"}
 
 
+@pytest.mark.slow
 def test_attacks_hold_rows_against_the_promise(con: Any) -> None:
     """Each class has different values: m rows are just m times as sure as one, and a class of equal ones breaks it."""
     rows = [(20 + 10 * (i // 4), "abcd"[i % 4], f"p{i // 4}{i % 4 // 2}") for i in range(16)]
@@ -209,6 +210,7 @@ def test_attacks_hold_rows_against_the_promise(con: Any) -> None:
     assert [a.holds for a in broken.attacks if a.name in ("linking", "several rows")] == [False, False]
 
 
+@pytest.mark.slow
 def test_a_report_holds_attacks_on_rows_against_the_promise() -> None:
     with duckdb.connect() as con:
         place(con, [(20 + i % 5, "abc"[i % 3], str(i // 2)) for i in range(60)])

@@ -29,6 +29,7 @@ def told(counts: tuple[int, int, int]) -> str:
     return f"{several:,} of {classes:,} classes have two rows of one person, {alone:,} have one person alone"
 
 
+@pytest.mark.slow
 def test_whose_rows_are_not_published_are_counted_too_and_change_nothing(con: Any) -> None:
     """The release is row for row what it is where nobody can be told apart."""
     make(con, more="")

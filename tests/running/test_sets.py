@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections import Counter
 from fractions import Fraction
@@ -287,22 +286,6 @@ def test_a_release_in_parts_and_by_workers(con) -> None:
         result = ldiv_db.run(con, policy, workers=workers)
         assert result.search["parts"] > 1
         assert oracle.people_violations(spread(con, "out", None), "frequency", "1.3") == {}
-
-
-def test_two_columns_of_sets(con) -> None:
-    draw = random.Random(4)
-    rows = [
-        (i, json.dumps(one), ",".join(two))
-        for i, (one, two) in enumerate(zip(sets(draw, 40), sets(draw, 40), strict=True))
-    ]
-    fill(con, "raw", {"a": "INTEGER", "s": "VARCHAR", "t": "VARCHAR"}, rows)
-    con.execute("CREATE TABLE source AS SELECT a, 'x' AS b, s::JSON::VARCHAR[] AS s, t FROM raw")
-    policy = policy_of(None, [{"distinct": 2}, {"k": 2}])
-    policy["sensitive"] = {"s": {"set": True}, "t": {"set": ","}}
-    assert holds(ldiv_db.run(con, policy))
-    assert oracle.people_violations(spread(con, "out", None), "distinct", 2) == {}
-    texts = con.execute("SELECT a, b, t FROM out").fetchall()
-    assert oracle.people_violations(oracle.spread(texts, ","), "distinct", 2) == {}
 
 
 # -- columns that look like sets -----------------------------------------------------------------------

@@ -102,6 +102,7 @@ def test_a_target_elsewhere_is_refused_without_the_ways_of_one_table() -> None:
         ldiv_db.run(con, policy)
 
 
+@pytest.mark.slow
 def test_the_ledger_has_one_entry_and_knows_all_sources() -> None:
     con, _ = clinic()
     policy = policy_of(NAMES)

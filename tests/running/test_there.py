@@ -17,7 +17,7 @@ import servers
 import tables
 import yaml
 from strategies import search, seeds, some
-from there_beds import answers, embedded, failing, lite, place, place_here, policy, released, rows_of, tables_of, wipe
+from there_beds import answers, failing, lite, place, place_here, policy, released, rows_of, tables_of, wipe
 from there_cases import LITE, checks
 from there_cases import embedded as embedded_case
 
@@ -53,29 +53,6 @@ def test_the_release_is_that_of_an_embedded_run(there, tmp_path, seed, way):
         found = ldiv_db.run(connection, policy, tmp_path)
         checked = checks(connection, "released", policy, tmp_path)
     expected.assert_same(there.query("SELECT * FROM released"), found, checked)
-
-
-@pytest.mark.engines
-@pytest.mark.xdist_group("postgres")
-@pytest.mark.parametrize("algorithm", some(["topdown", "bsgi"], 1))
-def test_arrow_carries_the_same_both_ways(con, tmp_path, algorithm):
-    rows = rows_of(random.Random(9), 70)
-    driver = pytest.importorskip("adbc_driver_sqlite.dbapi")
-    lite(tmp_path, rows).close()
-    opened = [driver.connect(str(tmp_path / "w.sqlite"))]
-    if not servers.missing("postgres"):
-        server = servers.started("postgres")
-        wipe(server)
-        place(server, con, rows)
-        uri = f"postgresql:///postgres?host={server.connection.info.host}&user=postgres"
-        opened.append(pytest.importorskip("adbc_driver_postgresql.dbapi").connect(uri))
-    place_here(con, rows)
-    _, theirs = embedded(con, policy(algorithm=algorithm))
-    for there in opened:
-        with there, there.cursor() as cursor:
-            ldiv_db.run(there, policy(algorithm=algorithm))
-            cursor.execute("SELECT age, town, dose, secret FROM released")
-            assert sorted(map(repr, map(tuple, cursor.fetchall()))) == theirs
 
 
 def test_a_run_on_counts_says_that_it_does_not_answer_queries(tmp_path):
@@ -294,6 +271,7 @@ def answers_here(release):
         return all_answers(con)[0]
 
 
+@pytest.mark.slow
 def test_what_is_asked_of_tables_there_is_answered_as_of_tables_here(there, con):
     place(there, con, ASKED_OF)
     ldiv_db.run(there.connection, ASKED)

@@ -12,6 +12,7 @@ from functools import partial
 
 import pytest
 import servers
+from strategies import some
 from there_beds import place, policy, released, rows_of, tables_of, wipe
 
 import ldiv_db
@@ -70,6 +71,7 @@ def fails(connection, says, asked=OTHER):
     assert len(str(error.value).splitlines()) == 1, error.value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("setting", "says"), [("statement_timeout", "took too long"), ("lock_timeout", "holds a lock")]
 )
@@ -90,7 +92,7 @@ def test_a_lock_that_is_not_let_go_ends_the_run(postgres, old, setting, says):
         ("ALTER ROLE publisher SET default_transaction_read_only = on", "the session is set to read only"),
     ],
 )
-@pytest.mark.parametrize("call", [ldiv_db.plan, ldiv_db.run])
+@pytest.mark.parametrize("call", some([ldiv_db.plan, ldiv_db.run], 1))
 def test_rights_that_are_lacking_are_named_before_anything_is_counted(postgres, old, rights, says, call, monkeypatch):
     postgres.execute("CREATE ROLE publisher LOGIN")
     postgres.execute(rights or "SELECT 1")
@@ -117,6 +119,7 @@ def granted(postgres, connect, asked):
             postgres.execute("; ".join(line for line in named if not line.startswith("ldiv migrate")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("driver", ["psycopg", "adbc"])
 @pytest.mark.parametrize(
     "asked",
@@ -170,6 +173,7 @@ DOCUMENTED = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("driver", ["psycopg", "adbc"])
 @pytest.mark.parametrize("table", ["people", "released"])
 def test_rows_that_a_policy_hides_are_neither_left_out_nor_left_behind(postgres, old, table, driver):
@@ -225,7 +229,7 @@ def fails_as_lost(postgres, monkeypatch, step, asked=OTHER):
 STEPS = ("columns", "fetch", "lend", "send", "create", "put")
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", some(STEPS, 1))
 def test_a_connection_that_is_lost_leaves_the_old_release(postgres, old, monkeypatch, step):
     joined = {"identifiers": [], "keep": ["rid"]} if step == "create" else {}
     fails_as_lost(postgres, monkeypatch, step, OTHER | joined)
@@ -319,6 +323,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_in_either_transaction_leaves_the_old_release_and_the_next_run_settles(own, monkeypatch, fault):
     run, act = FAULTS[fault]
@@ -360,6 +365,7 @@ def at_once(postgres, *policies):
     return errors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("if_exists", ["replace", "append"])
 def test_of_two_runs_at_once_to_one_target_the_second_waits(postgres, old, if_exists):
     target = {"table": "released", "if_exists": if_exists}
@@ -374,24 +380,7 @@ def test_of_two_runs_at_once_to_one_target_the_second_waits(postgres, old, if_ex
     assert {status for _, status in state(postgres)[2]} == {"published"} and len(state(postgres)[2]) == 4
 
 
-def make_others(postgres):
-    """A source whose rows are not those of `people`."""
-    postgres.execute("DROP TABLE IF EXISTS others; CREATE TABLE others AS SELECT * FROM people")
-    postgres.execute("UPDATE others SET age = age + 1")
-
-
-@pytest.mark.parametrize("source", ["people", "others"])
-def test_of_two_runs_at_once_that_make_target_and_ledger_the_second_waits(postgres, con, source):
-    place(postgres, con, rows_of(random.Random(2), 50))
-    postgres.execute(
-        "DROP TABLE IF EXISTS others; CREATE TABLE others AS SELECT rid, age + 1 AS age, town, dose, secret FROM people"
-    )
-    assert at_once(postgres, policy(), OTHER | {"source": source}) == []
-    found = state(postgres)
-    assert len(found[0]) == 50 and len(found[2]) == 2
-    assert not [name for name in found[1] if name.startswith("ldiv_")]
-
-
+@pytest.mark.slow
 def test_a_run_to_a_table_that_another_makes_meanwhile_begins_anew(postgres, con, monkeypatch):
     place(postgres, con, rows_of(random.Random(2), 50))
     postgres.execute(
@@ -419,6 +408,7 @@ def nightly(**more):
             if name not in ("identifiers", "over_time")}  # fmt: skip
 
 
+@pytest.mark.slow
 def test_of_two_nights_at_once_each_publishes_other_people(postgres, con):
     rows = rows_of(random.Random(3), 60)
     place(postgres, con, rows[:40])
@@ -431,6 +421,7 @@ def test_of_two_nights_at_once_each_publishes_other_people(postgres, con):
     assert postgres.query("SELECT count(*) FROM ldiv.release") == [(3 - len(errors),)]
 
 
+@pytest.mark.slow
 def test_a_night_beside_one_that_holds_no_lock_begins_anew(postgres, con, monkeypatch):
     """As where the table was made between a look for it and the beginning of the transaction."""
     place(postgres, con, rows_of(random.Random(3), 40))
@@ -452,21 +443,3 @@ def test_a_night_beside_one_that_holds_no_lock_begins_anew(postgres, con, monkey
         with session(postgres) as there:
             assert ldiv_db.run(there, nightly()).figures["release"] == 3
     assert postgres.query("SELECT max(release) FROM ldiv.release") == [(3,)] and len(released(postgres)) <= 60
-
-
-@pytest.mark.parametrize("step", ["fetch", "send", "put"])
-def test_a_night_on_a_connection_that_is_lost_never_was(postgres, con, monkeypatch, step):
-    rows = rows_of(random.Random(4), 60)
-    place(postgres, con, rows[:40])
-    ldiv_db.run(postgres.connection, nightly())
-    ldiv_db.run(con, nightly())
-    before = (released(postgres), tables_of(postgres), postgres.query("SELECT * FROM ldiv.release_member ORDER BY 3"))
-    place(postgres, con, rows)
-    fails_as_lost(postgres, monkeypatch, step, nightly())
-    now = (released(postgres), tables_of(postgres), postgres.query("SELECT * FROM ldiv.release_member ORDER BY 3"))
-    assert now == before
-    ldiv_db.run(con, nightly())
-    ldiv_db.run(postgres.connection, nightly())
-    assert released(postgres) == sorted(
-        map(repr, con.execute("SELECT age, town, dose, secret FROM released").fetchall())
-    )

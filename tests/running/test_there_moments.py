@@ -177,7 +177,7 @@ NO_CHANGES = [
 
 @pytest.mark.engines
 @pytest.mark.xdist_group("postgres")
-@pytest.mark.parametrize("change", [*CHANGES, *NO_CHANGES])
+@pytest.mark.parametrize("change", some([*CHANGES, *NO_CHANGES], 3))
 def test_rows_of_postgres_tell_that_they_are_the_same(postgres: Any, change: str) -> None:
     postgres.execute("CREATE TABLE people_new AS SELECT * FROM people")
     there, people = Warehouse(postgres.another()), Relation(("people",))
@@ -216,6 +216,7 @@ def test_what_has_not_rows_of_its_own_alone_has_no_stamp(postgres: Any, table: s
         assert stamp_of(there, Relation((table,))) == ()
 
 
+@pytest.mark.slow
 @pytest.mark.engines
 @pytest.mark.xdist_group("postgres")
 @pytest.mark.parametrize("driver", ["psycopg", "adbc"])
@@ -243,6 +244,7 @@ def test_nothing_is_held_while_a_run_plans_and_the_server_knows_whose_statements
     assert f" /* ldiv_db {result.run_id} */" in query
 
 
+@pytest.mark.slow
 @pytest.mark.engines
 @pytest.mark.xdist_group("postgres")
 @pytest.mark.parametrize("given", [{}, {"lock_timeout": "7s", "application_name": "nightly"}])
@@ -262,6 +264,7 @@ def test_settings_of_the_session_are_respected_and_come_back(postgres: Any, give
         assert there.rows(asked) == before
 
 
+@pytest.mark.slow
 @pytest.mark.engines
 @pytest.mark.xdist_group("postgres")
 def test_a_server_that_ends_idle_transactions_does_not_end_a_run(postgres: Any, planning: Any) -> None:

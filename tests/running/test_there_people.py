@@ -62,6 +62,7 @@ def test_what_is_asked_of_people_there_is_answered_as_here(con, tmp_path, mode):
     assert found == expected
 
 
+@pytest.mark.slow
 def test_an_audit_finds_values_that_stand_at_somebody_else(con, tmp_path, monkeypatch):
     """Two people change values between plan and audit: the table has as many of each as before, in other classes."""
     there = lite(tmp_path, rows_of_people(random.Random(3), 40))
@@ -140,6 +141,7 @@ def test_a_night_that_fails_is_made_anew(there, con, monkeypatch, step):
     assert ldiv_db.run(there.connection, nightly()).figures["release"] == 2 and released(there) == theirs
 
 
+@pytest.mark.slow
 def test_a_night_brings_members_of_its_own_series_alone(con, tmp_path, monkeypatch):
     there = lite(tmp_path, rows_of(random.Random(4), 30))
     there.execute("CREATE TABLE others AS SELECT * FROM people")

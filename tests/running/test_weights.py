@@ -10,7 +10,6 @@ from strategies import search, seeds, some
 from tables import fill
 
 import ldiv_db
-from ldiv_db.algorithms import ALGORITHMS, algorithm_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.recoding.snapshot import MOST_COUNTED
 from ldiv_db.recoding.statement import find_run, recoding_sql
@@ -120,6 +119,7 @@ def test_a_plan_from_counts_says_what_that_of_the_rows_says(con, way):
     assert plans[0] == plans[1]
 
 
+@pytest.mark.slow
 def test_only_the_release_reads_the_rows_that_are_counted(con):
     """Searches read counts, of which there may be few where rows are many."""
     policy = of(make(con, 3), "counts")
@@ -134,6 +134,7 @@ def test_only_the_release_reads_the_rows_that_are_counted(con):
         assert {name for name in readers if not name.startswith(apart)} <= publishing
 
 
+@pytest.mark.slow
 def test_a_file_does_not_tell_that_equal_rows_were_counted(con, tmp_path, monkeypatch):
     """Where its groups of rows end would say how many of the source's rows are equal."""
     con.execute("CREATE TABLE people AS SELECT i * i % 97 AS age, i * i % 7 AS what FROM range(150000) AS r(i)")
@@ -194,18 +195,6 @@ def test_too_many_cuts_to_go_through_are_walked(con, monkeypatch):
 def test_more_values_than_cuts_can_count_are_left_to_another(con, monkeypatch):
     monkeypatch.setattr("ldiv_db.solving.auto.MOST_COLUMNS", 3)
     assert ldiv_db.plan(con, of(make(con, 1), "counts") | {"require": [SHARES]}).algorithm.name == "tds"
-
-
-@pytest.mark.parametrize("name", some([name for name in ALGORITHMS if not algorithm_of(name).traits.counts], 1))
-def test_algorithms_that_look_at_each_row_take_counts_too(con, name):
-    policy = make(con, 1) | {"require": [SHARES], "algorithm": name}
-    if name == "matching":  # which takes two values
-        policy |= {"sensitive": ["la bel"], "identifiers": ["what"], "keep": []}
-    released = []
-    for source in ("people", "counts"):
-        ldiv_db.run(con, of(policy, source))
-        released.append(con.execute("FROM released").fetchall())
-    assert released[0] == released[1]
 
 
 # -- what is refused -------------------------------------------------------------------------------------
