@@ -13,7 +13,7 @@ To add a value to an axis:
    values, add its ages and towns to `VALUES`. Nothing else needs to know of it: rows of what is published are read as
    texts by the names of their columns.
 3. `python -m pytest tests/promises -k NAME` runs the cells with a value of that name; `python -m tests.promises.cells`
-   prints all of them. The diagonal, in which each value stands twice, is of every pass (once for what is dear);
+   prints all of them. The diagonal, in which each value stands at least once, is of every pass;
    `--hypothesis-profile=whole` takes the cells in which each pair of values stands that goes together.
 
 A promise is a function of `test_promises.py` that takes `release`, made once a cell in a process. It looks at what was
@@ -348,7 +348,7 @@ def _rank(axis: str) -> tuple[bool, int]:
 
 
 @functools.cache
-def diagonal(times: int = 2) -> tuple[Cell, ...]:
+def diagonal(times: int = 1) -> tuple[Cell, ...]:
     """Cells in which each value stands so many times, all units of one table and of several, and nights of classes."""
     found: list[Cell] = []
     used: Counter[Choice] = Counter()

@@ -104,11 +104,11 @@ def labels_of(row: Row) -> tuple[Any, ...]:
 
 
 def pytest_generate_tests(metafunc: Any) -> None:
-    """The promises of a cell are asked together, as its release is made once; a dear one is asked of fewer cells."""
+    """The promises of a cell are asked together, as its release is made once."""
     if "release" not in metafunc.fixturenames:
         return
-    which, times = getattr(metafunc.function, "cells", (bool, 2))
-    cells = covering() if settings.get_current_profile_name() != "default" else diagonal(times)
+    which = getattr(metafunc.function, "cells", bool)
+    cells = covering() if settings.get_current_profile_name() != "default" else diagonal()
     cells = [cell for cell in cells if which(cell)]
     marks = {"postgres": [pytest.mark.engines, pytest.mark.xdist_group("postgres")]}
     listed = [pytest.param(cell, id=cell.id, marks=marks.get(cell.place, [])) for cell in cells]
