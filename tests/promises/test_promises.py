@@ -20,7 +20,6 @@ from tests.promises.conftest import Release
 from tests.promises.homes import Home
 from tests.worlds import posteriors
 
-
 #: Those of which a report tells.
 FORMS = tuple(form for form in AXES["form"] if form != "decomposition")
 
