@@ -68,9 +68,9 @@ def rows_in(con: Any, folder: Path, target: Any) -> list[Any]:
     "targets",
     some(
         [
-            ("a", "b"),
-            ({"file": "a.parquet"}, {"file": "b.parquet"}),
-            ({"file": "a.db", "table": "t"}, {"file": "b.db", "table": "t"}),
+            ["a", "b"],
+            [{"file": "a.parquet"}, {"file": "b.parquet"}],
+            [{"file": "a.db", "table": "t"}, {"file": "b.db", "table": "t"}],
         ],
         1,
     ),

@@ -7,7 +7,6 @@ import re
 import tempfile
 from dataclasses import dataclass, field
 from decimal import Decimal
-from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -299,7 +298,7 @@ FIRST = [("DATE", "numeric"), ("DECIMAL(4,1)", "tree"), ("BLOB", "numeric")]
 WAYS = [*FIRST, *((kind, way) for kind in TYPES for way in ("numeric", "tree", "prefix", "open"))]
 
 
-@pytest.mark.parametrize(("kind", "way"), some(starmap(pytest.param, WAYS), len(FIRST)))
+@pytest.mark.parametrize(("kind", "way"), some(WAYS, len(FIRST)))
 def test_every_type_is_generalised_or_refused(con, tmp_path, kind, way):
     draw = random.Random(kind + way)
     table = make(draw, tmp_path, [kind], "VARCHAR", "VARCHAR", plain=True)

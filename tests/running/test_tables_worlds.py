@@ -14,7 +14,7 @@ from ldiv_db import InfeasibleError
 from tests.running.schemas import CHOICES, drawn, fill, policy_of, posteriors, published, rows_of
 
 
-@pytest.mark.parametrize("names", some(CHOICES, 3))
+@pytest.mark.parametrize("names", some(map(pytest.param, CHOICES), 3))
 @search(4, number=seeds)
 def test_nobody_is_surer_than_is_promised(names: tuple[str, ...], number: int) -> None:
     """Not even who knows everything but the values: no posterior is above 1/2 under `frequency: 2`."""
