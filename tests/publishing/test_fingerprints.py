@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from tables import fill
 
 import ldiv_db
@@ -36,3 +37,14 @@ def test_rows_and_requirements_are_in_them(con: Any) -> None:
     (key, first, distinct_2), (_, second, distinct_3), (_, third, again) = found
     assert {row[0] for row in found} == {key}
     assert first == second != third and distinct_2 == again != distinct_3
+
+
+@pytest.mark.again
+def test_a_release_that_was_changed_is_made_anew(con: Any) -> None:
+    fill(con, "visits", COLUMNS, ROWS)
+    ldiv_db.run(con, POLICY)
+    released = con.execute("FROM released").fetchall()
+    assert ldiv_db.run(con, POLICY).earlier.unchanged
+    con.execute("UPDATE released SET dx = 'e' WHERE dx = 'a'")
+    ldiv_db.run(con, POLICY)
+    assert con.execute("FROM released").fetchall() == released
