@@ -86,6 +86,12 @@ def anew(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture
+def no_remedies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a run would accept in place of what it refuses is not looked for, which takes as long as several runs."""
+    monkeypatch.setattr("ldiv_db.running.remedies._first_accepted", lambda *given: iter(()))
+
+
+@pytest.fixture
 def engine(con: Any) -> Iterator[Engine]:
     engine = Engine(con)
     yield engine

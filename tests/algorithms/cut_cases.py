@@ -195,7 +195,7 @@ KINDS = {
     "threshold": lambda draw: {"threshold": {"default": 0.8, "s": draw.choice([0.3, 0.6]), "absent": "allow"}},
 }
 #: The first are unlike one another, and of every pass.
-UNLIKE = ("k", "ordered closeness", "recursive")
+UNLIKE = ("k", "ordered closeness")
 EACH_KIND = some(sorted(KINDS, key=lambda kind: kind not in UNLIKE), len(UNLIKE))
 #: What is told from the values of the first attribute alone.
 OF_FIRST = ("distinct_alpha", "entropy_alpha", "recursive_alpha", "threshold")

@@ -69,14 +69,9 @@ def releases(
     ]
     fill(engine.connection, "people", dict.fromkeys(axes, "INTEGER") | {"s": "VARCHAR", "who": "VARCHAR"}, rows)
     policy: dict[str, Any] = {
-        "source": "people",
-        "target": "released",
-        "quasi_identifiers": {axis: {"numeric": True} for axis in axes},
-        "sensitive": ["s"],
-        "keep": ["who"],
-        "require": [{"distinct": 2}],
-        "seed": 1,
-    }
+        "source": "people", "target": "released", "quasi_identifiers": {axis: {"numeric": True} for axis in axes},
+        "sensitive": ["s"], "keep": ["who"], "require": [{"distinct": 2}], "seed": 1,
+    }  # fmt: skip
     encoded = read_source(engine, resolve(engine, parse_policy(policy), Path()).source).encode()
     codes = pairs_of(engine, encoded.sensitive[0].dictionary, "value", "code")
     who = pairs_of(engine, encoded.rows, "row_id", encoded.kept[0].alias.name)

@@ -10,10 +10,7 @@ from tables import fill
 import ldiv_db
 
 COLUMNS = {"id": "INTEGER", "number": "INTEGER", "town": "VARCHAR", "s": "VARCHAR", "u": "VARCHAR"}
-TREES = {
-    "number": {"numeric": True},
-    "town": {"taxonomy": {"file": "town.csv"}},
-}
+TREES = {"number": {"numeric": True}, "town": {"taxonomy": {"file": "town.csv"}}}
 LEVELS = TREES | {"number": {"taxonomy": {"ranges": [5, 10, 20]}}}
 DISTINCT = [{"unique_distinct": 3}]
 #: What is other than a plain policy; the first are of every pass, and of all families.
@@ -22,14 +19,14 @@ CASES = {
     "several": {"algorithm": {"name": "bsgi", "select": "bisect", "residue": "suppress"}, "sensitive": ["s", "u"],
                 "keep": [], "require": [{"unique_distinct": 2}], "individual": "id"},
     "cuts": {"algorithm": {"name": "cuts", "scheme": "vioRec", "top": 3}, "require": [{"frequency": 2}]},
-    "tds": {"algorithm": "tds", "quasi_identifiers": LEVELS},
-    "mondrian": {"algorithm": {"name": "mondrian", "split": "relaxed"}},
     "limits": {"algorithm": "peel", "require": [{"t_closeness": 0.4}]},
     "tp plus": {"algorithm": "tp_plus", "require": [{"frequency": 2}]},
     "decomposition plus": {"algorithm": "decomposition_plus"},
     "greedy": {"algorithm": {"name": "bsgi", "select": "greedy"}, "require": DISTINCT, "recode": "set"},
     "topdown": {"algorithm": "topdown", "suppression": 0.1},
     "stratified": {"algorithm": "stratified", "require": [{"frequency": 2}]},
+    "tds": {"algorithm": "tds", "quasi_identifiers": LEVELS},
+    "mondrian": {"algorithm": {"name": "mondrian", "split": "relaxed"}},
     "annealing": {"algorithm": {"name": "annealing", "steps": 20}, "require": [{"frequency": 2}]},
     "parts": {"algorithm": {"name": "mondrian"}, "part_rows": 20},
     "peel": {"algorithm": "peel"},
@@ -56,7 +53,7 @@ def people(draw, count):
     return [(i, draw.randrange(40), draw.choice(towns), "vwxyz"[i % 5], draw.choice("klmno")) for i in range(count)]
 
 
-@pytest.mark.parametrize("name", some(CASES, 8))
+@pytest.mark.parametrize("name", some(CASES, 6))
 def test_the_release_is_the_same_for_any_order_and_number_of_threads(name, tmp_path):
     (tmp_path / "town.csv").write_text("a1;A;*\na2;A;*\na3;A;*\nb1;B;*\nb2;B;*\n")
     policy = {

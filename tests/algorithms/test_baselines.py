@@ -18,6 +18,8 @@ import ldiv_db
 from ldiv_db.database.engine import Engine
 from ldiv_db.recoding.statement import find_run, recoding_sql
 
+pytestmark = pytest.mark.usefixtures("no_remedies")
+
 SHAPES = [
     *cut_oracle.SHAPES,
     {"*": {"P": {"a": {}, "b": {}, "c": {}}, "Q": {"R": {"d": {}, "e": {}}, "S": {"f": {}, "g": {}}}}},
@@ -27,7 +29,7 @@ REQUIREMENTS = [
     [{"k": 3}], [{"distinct": 2}],
     [{"threshold": {"default": "0.7", "s": "0.5", "absent": "allow"}}], [{"p_sensitive": {"p": 2, "k": 4}}],
 ]  # fmt: skip
-EACH = some(REQUIREMENTS, 2)
+EACH = some(REQUIREMENTS)
 
 
 class Case(cut_cases.Case):

@@ -40,6 +40,7 @@ def run(con, algorithm="cuts", **hears):
     return ldiv_db.run(con, POLICY | {"algorithm": algorithm}, listener=ldiv_db.Listener(**hears))
 
 
+@pytest.mark.slow
 def test_boxes_that_are_too_many_are_not_made(con, monkeypatch):
     monkeypatch.setattr(cut_boxes, "MOST_BOXES", 5 * ROWS)
     with pytest.raises(

@@ -8,6 +8,7 @@ import oracle
 import pytest
 import yaml
 from adult import make_adult
+from strategies import some
 
 import ldiv_db
 from ldiv_db.auditing.check import CheckRequest, check
@@ -51,7 +52,7 @@ def adult(fixtures):
 
 @pytest.fixture(scope="module")
 def some_adults(fixtures):
-    with connect(fixtures, 1, rows=200) as con:
+    with connect(fixtures, 1, rows=330) as con:
         yield con
 
 
@@ -82,11 +83,11 @@ def test_table_5(adult, fixtures, way, l):
     assert result.loss.classes == CLASSES[l] and result.loss.lm_mean <= LM_AT_MOST[way].get(l, 1)
 
 
-#: What classes of four of some 190 rows lose, which is more than of all.
-SOME_LM_AT_MOST = {"bisect": 0.34, "refine": 0.24, "transparent": 0.41, "greedy": 0.38}
+#: What classes of four of some 300 rows lose, which is more than of all.
+SOME_LM_AT_MOST = {"refine": 0.24, "transparent": 0.41, "bisect": 0.34, "greedy": 0.38}
 
 
-@pytest.mark.parametrize("way", SOME_LM_AT_MOST)
+@pytest.mark.parametrize("way", some(SOME_LM_AT_MOST, 2))
 def test_classes_of_some_rows_are_as_many_and_lose_as_little(some_adults, fixtures, way):
     """The losses are those of the oracle; another seed gives another table."""
     result, release = run(some_adults, fixtures, 4, way)
@@ -95,7 +96,7 @@ def test_classes_of_some_rows_are_as_many_and_lose_as_little(some_adults, fixtur
     ages = oracle.Numbers(row[0] for row in some_adults.execute("SELECT age FROM adult").fetchall())
     spans = [[int(end) for end in row[1].strip("[]").split(" .. ")] for row in release]
     assert result.loss.lm_by_column["age"] == pytest.approx(float(sum(map(ages.lm, spans)) / len(spans)), rel=1e-6)
-    if way == "bisect":
+    if way == "refine":
         assert run(some_adults, fixtures, 4, way, seed=2)[1] != release
 
 

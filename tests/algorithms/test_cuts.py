@@ -27,6 +27,8 @@ from ldiv_db.algorithms.cuts.evaluation import Best, offer_root
 from ldiv_db.database import interrupts
 from ldiv_db.database.context import Listener
 
+pytestmark = pytest.mark.usefixtures("no_remedies")
+
 #: Rows of a class are left out, blanked, or keep it from being published; the first two are of every pass.
 EACH_SCHEME = some([pytest.param(*each) for each in sorted(COMBINATIONS, key=lambda each: each[1][:3] != "vio")], 2)
 
@@ -37,7 +39,7 @@ def case_of(seed, rows=None):
 
 @pytest.mark.parametrize("of_numbers", [False, True])
 @example(seed=1042)
-@search(3, seed=seeds)
+@search(2, seed=seeds)
 def test_the_cost_is_the_least_of_all_cuts(con, tmp_path, of_numbers, seed):
     case, draw = case_of(seed), random.Random(seed)
     if of_numbers:
@@ -74,6 +76,7 @@ def test_cuts_are_listed_cheapest_first(con, tmp_path, draw):
         assert all(cost == sum(own[node] for node in cut) for cost, cut in listed)
 
 
+@pytest.mark.slow
 @search(2, draw=draws)
 def test_finer_suppression_and_looser_thresholds_never_cost_more(con, tmp_path, draw):
     case, metric = Shares(draw, rows=20), draw.choice(["LM", "DM", "CM"])
@@ -283,6 +286,7 @@ def test_progress_says_how_the_search_stands(con, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_one_of_the_best_cuts_is_drawn_by_the_seed(con, tmp_path):
     case = case_of(11, rows=40)
     case.trees = [SHAPES[0], SHAPES[1]]

@@ -11,6 +11,8 @@ from strategies import draws, search, some
 
 from ldiv_db.algorithms.cuts import branch_and_bound as cut_sweep
 
+pytestmark = pytest.mark.usefixtures("no_remedies")
+
 
 @pytest.mark.parametrize("kind", EACH_KIND)
 @search(2, draw=draws, of_numbers=st.booleans())

@@ -81,8 +81,9 @@ def made(rows):
         return ldiv_db.run(con, policy), con.execute("SELECT count(*) FROM released").fetchone()[0]
 
 
+@pytest.mark.slow
 def test_it_loses_less_and_many_rows_ask_a_share_of_the_vectors(monkeypatch):
-    rows = 200
+    rows = 300
     result, published = made(rows)
     assert all(found["holds"] for found in result.requirements) and published == rows
     asked = result.search["vectors"]

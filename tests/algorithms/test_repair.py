@@ -44,19 +44,13 @@ def several_case(draw, select, n, l, sensitive, people):
         lean = (number or 0) // 6 if draw.random() < 0.5 else draw.randrange(7)
         rows.append((number, town, person, f"x{lean}", draw.randrange(5), f"z{towns.index(town)}", i))
     policy = {
-        "source": "source",
-        "target": {"table": "out.released", "if_exists": "replace"},
-        "quasi_identifiers": {
-            "number": {"numeric": True},
-            "town": {"taxonomy": {"file": "town.json"}, "weight": 2},
-        },
-        "sensitive": sensitive,
-        "identifiers": [name for name in ("s1", "s2", "s3") if name not in sensitive],
-        "keep": ["rid"],
-        "require": [{"unique_distinct": l}],
+        "source": "source", "target": {"table": "out.released", "if_exists": "replace"},
+        "quasi_identifiers": {"number": {"numeric": True}, "town": {"taxonomy": {"file": "town.json"}, "weight": 2}},
+        "sensitive": sensitive, "identifiers": [name for name in ("s1", "s2", "s3") if name not in sensitive],
+        "keep": ["rid"], "require": [{"unique_distinct": l}],
         "algorithm": {"name": "bsgi", "select": select, "residue": draw.choice(["incorporate", "suppress"])},
         "seed": draw.randrange(99),
-    }
+    }  # fmt: skip
     if people is None:
         policy["identifiers"].append("person")
     else:
@@ -128,7 +122,7 @@ EACH = [
 ]
 
 
-@pytest.mark.parametrize(("select", "sensitive", "people"), some([pytest.param(*each) for each in EACH], 3))
+@pytest.mark.parametrize(("select", "sensitive", "people"), some([pytest.param(*each) for each in EACH], 2))
 @search(1, seed=seeds)
 def test_rows_of_a_class_differ_on_every_key(select, sensitive, people, seed):
     draw = random.Random(f"{seed} {sensitive} {people}")
@@ -144,7 +138,7 @@ def test_rows_of_a_class_differ_on_every_key(select, sensitive, people, seed):
 
 
 @pytest.mark.parametrize("select", some(WAYS))
-@search(2, seed=seeds)
+@search(1, seed=seeds)
 def test_never_more_classes_than_the_optimum(select, seed):
     """On a dozen rows, against all ways to make classes: with two keys and three, the optimum is reached or nearly."""
     draw, l = random.Random(seed), 2 + seed % 2
@@ -222,6 +216,7 @@ def test_classes_in_conflict_are_repaired():
     verify(case, result, release, 2)
 
 
+@pytest.mark.slow
 def test_classes_that_are_not_repaired_are_given_up(monkeypatch):
     """Without exchanges: what is in conflict becomes residue, of which other classes are made."""
     monkeypatch.setattr(repair, "ROUNDS", 0)

@@ -18,6 +18,8 @@ from ldiv_db.algorithms import transparent as splitting
 from ldiv_db.algorithms.transparent import lay_out
 from ldiv_db.database.engine import Engine
 
+pytestmark = pytest.mark.usefixtures("no_remedies")
+
 AGES = [(22,), (31,), (40,), (53,), (61,), (70,), (90,)]
 PAIRS = [(22,), (22,), (40,), (40,), (40,), (61,), (61,)]
 #: Two quasi-identifiers, with ties that a rule may break by the names of values.
@@ -94,14 +96,10 @@ def test_seats_by_age_would_tell(con, values, l):
 
 def policy_of(l, **changes):
     base = {
-        "source": "source",
-        "target": {"table": "released", "if_exists": "replace"},
-        "quasi_identifiers": {"age": {"numeric": True}},
-        "sensitive": ["secret"],
-        "keep": ["who"],
-        "require": [{"unique_distinct": l}],
-        "seed": 5,
-    }
+        "source": "source", "target": {"table": "released", "if_exists": "replace"},
+        "quasi_identifiers": {"age": {"numeric": True}}, "sensitive": ["secret"], "keep": ["who"],
+        "require": [{"unique_distinct": l}], "seed": 5,
+    }  # fmt: skip
     return base | changes
 
 

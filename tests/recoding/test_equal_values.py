@@ -16,6 +16,8 @@ import ldiv_db
 from ldiv_db.database.engine import Engine
 from ldiv_db.publishing.earlier_releases import SequenceRequest, check_sequence
 
+pytestmark = pytest.mark.usefixtures("no_remedies")
+
 #: Collations under which some of the texts are equal; those of a column, and of the connection.
 COLLATIONS = ("NOCASE", "NOACCENT", "NOCASE.NOACCENT")
 TEXTS = ("Ab", "aB", "ab", "é", "e", "É", "flu", "FLU")
@@ -142,6 +144,7 @@ def test_the_release_of_a_table_with_collations_is_compared_by_bytes(tmp_path: A
         assert len(texts(con, "released")) == 120
 
 
+@pytest.mark.slow
 def test_individuals_are_told_apart_by_bytes(tmp_path: Any) -> None:
     """`Ab` and `aB` may be in one class, two rows of `Ab` may not."""
     with duckdb.connect() as con:

@@ -22,6 +22,8 @@ from ldiv_db.database.errors import PolicyError
 from ldiv_db.database.names import Relation
 from ldiv_db.requirements.values import folded
 
+pytestmark = pytest.mark.usefixtures("no_remedies")
+
 BOTH = ["trim", "casefold"]
 TEXTS = ["Flu", "flu ", "\tFLU", "HIV", "hiv\u00a0", "Cold", "cold", "É", "e\u0301", "Lupus", None]
 #: Others that people take for one: by dashes, blanks within, and what is not seen.
@@ -138,6 +140,7 @@ def test_who_knows_the_others_reads_them_so(con: Any) -> None:
     assert not of_s.verdicts[0].holds
 
 
+@pytest.mark.slow
 def test_attacks_take_the_steps(con: Any) -> None:
     fill(con, [(i, i // 4, text) for i, text in enumerate(["Flu", "flu", "FLU", " flu", "Cold", "HIV", "hiv", "Flu"])])
     gains = {}

@@ -28,14 +28,9 @@ from ldiv_db.policy.reading import parse_policy
 from ldiv_db.recoding.statement import find_run, recoding_sql
 
 COLUMNS = {
-    "select": "VARCHAR",
-    'my "age"': "INTEGER",
-    "zip code": "VARCHAR",
-    "born": "DATE",
-    "größe": "SMALLINT",
-    "group": "VARCHAR",
-    "o'k": "VARCHAR",
-}
+    "select": "VARCHAR", 'my "age"': "INTEGER", "zip code": "VARCHAR", "born": "DATE", "größe": "SMALLINT",
+    "group": "VARCHAR", "o'k": "VARCHAR",
+}  # fmt: skip
 KEYS = {
     "select": {"taxonomy": {"file": "tree.json"}},
     'my "age"': {"taxonomy": {"ranges": [5, 10, 20]}},
@@ -137,13 +132,22 @@ def run_of(folder, columns, rows, policy):
 
 
 @pytest.mark.slow
-def test_products_of_places_and_thresholds_exceed_32_bits(server, tmp_path):
-    """Places in a class times a common multiple of the thresholds: Spark counts places in 32 bits."""
+def test_large_products_and_days_far_apart(server, tmp_path):
+    """Places in a class times a common multiple of the thresholds exceed 32 bits, in which Spark counts places.
+
+    Days are from 1900 to 2299, which ClickHouse has; moments have microseconds.
+    """
     rows = [(1, "abc"[i % 7 % 3]) for i in range(900)]
     require = [{"threshold": {"default": "0.8123", "a": "0.3967"}}]
     policy = {"quasi_identifiers": {"age": {"taxonomy": {"ranges": [5]}}}, "require": require}
     made = run_of(tmp_path, {"age": "integer", "group": "text"}, rows, policy)
     assert 0 < sum(made.release.values()) < 900 and made.differs(server) == ""
+    days = [date(1900, 1, 1), date(1969, 12, 31), date(1970, 1, 1), date(2149, 6, 7), date(2299, 12, 30)]
+    rows = [(day, datetime(1969, 12, 31, 23, 59, 59, 999990) + timedelta(microseconds=5 * (i % 5)), f"s{i}")
+            for i, day in enumerate(days * 2)]  # fmt: skip
+    keys = {"born": {"taxonomy": {"dates": ["day", "year"]}}, "seen": {"taxonomy": {"flat": True}}}
+    policy = {"quasi_identifiers": keys, **FREE}
+    assert run_of(tmp_path, {"born": "date", "seen": "timestamp", "group": "text"}, rows, policy).differs(server) == ""
 
 
 @pytest.mark.slow
@@ -179,17 +183,6 @@ def test_numbers_of_many_digits_are_told_apart(server, tmp_path):
     rows = [(Decimal(f"{i % 2}123456789.0{i % 9}") / 1, f"s{i}") for i in range(18)]
     policy = {"quasi_identifiers": {"sum": {"taxonomy": {"flat": True}}}, **FREE}
     assert run_of(tmp_path, {"sum": "decimal", "group": "text"}, rows, policy).differs(server) == ""
-
-
-@pytest.mark.slow
-def test_years_far_apart(server, tmp_path):
-    """Days from 1900 to 2299, which ClickHouse has; and moments of microseconds."""
-    days = [date(1900, 1, 1), date(1969, 12, 31), date(1970, 1, 1), date(2149, 6, 7), date(2299, 12, 30)]
-    rows = [(day, datetime(1969, 12, 31, 23, 59, 59, 999990) + timedelta(microseconds=5 * (i % 5)), f"s{i}")
-            for i, day in enumerate(days * 2)]  # fmt: skip
-    keys = {"born": {"taxonomy": {"dates": ["day", "year"]}}, "seen": {"taxonomy": {"flat": True}}}
-    policy = {"quasi_identifiers": keys, **FREE}
-    assert run_of(tmp_path, {"born": "date", "seen": "timestamp", "group": "text"}, rows, policy).differs(server) == ""
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,8 @@ def test_a_rehearsal_says_what_came_of_the_trials(con):
     assert "tried" not in describe_plan(plan(con, policy))
 
 
-@pytest.mark.parametrize("name", some(["auto", "fast"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["auto", "fast"])
 def test_what_one_algorithm_alone_can_do_is_its(con, name):
     result = ldiv_db.run(con, simple(con, [{"unique_distinct": 2}], name))
     assert result.algorithm == "bsgi" and "unique_distinct is not kept" in result.notes[0]
@@ -110,27 +111,6 @@ def test_no_candidate_alone_loses_less(con, tmp_path, recode, draw):
 
 
 @pytest.mark.slow
-def test_exchanges_between_the_classes_of_the_best_lose_less(con):
-    rows = [(i * i % 61, i * 5 % 7, "abcd"[i * i % 11 % 4]) for i in range(120)]
-    policy = simple(con, [{"distinct": 3}])
-    tables.fill(con, "t", {"age": "INTEGER", "size": "INTEGER", "s": "VARCHAR"}, rows)
-    result = ldiv_db.run(con, policy | {"identifiers": []})
-    (best,) = [tried for tried in result.search["tried"] if tried["algorithm"] == result.algorithm]
-    assert sum(result.search["polish"]) + sum(result.search["regroup"]) and result.search["improved"]
-    assert result.search["loss"] < best["loss"]
-    assert f"lowered that to {result.loss.lm_mean:.4f}" in " ".join(result.notes)
-    assert not oracle.violations(con.execute("SELECT (age, size), s FROM out").fetchall(), "distinct", 3)
-
-
-def test_with_little_effort_the_first_is_taken_as_it_is(con):
-    policy = simple(con, [{"distinct": 2}], {"name": "auto", "effort": "quick"})
-    result = ldiv_db.run(con, policy)
-    assert not {"regroup", "resplit", "flows", "polish", "improved"} & set(result.search)
-    loss = result.loss.lm_mean
-    assert loss == ldiv_db.run(con, policy | {"algorithm": "topdown", "target": "again"}).loss.lm_mean
-
-
-@pytest.mark.slow
 def test_classes_by_many_columns_are_left_as_they_are_and_the_result_says_so(con, monkeypatch):
     policy, told = to_improve(con), "more than 1 quasi-identifiers are not improved"
     monkeypatch.setattr(improve, "MANY_COLUMNS", 1)
@@ -151,6 +131,12 @@ def test_more_effort_takes_more_work_and_loses_no_more(con):
         result = ldiv_db.run(con, policy | {"algorithm": {"name": "auto", "effort": effort}})
         steps = [*result.search["tried"], *result.search.get("improved", [])]
         assert result.search["effort"] == effort and all(step["work"] > 0 for step in steps)
+        if effort == "quick":  # the first that is tried is taken as it is
+            assert not {"regroup", "resplit", "flows", "polish", "improved"} & set(result.search)
+            alone = ldiv_db.run(con, policy | {"algorithm": result.algorithm, "target": "again"})
+            assert result.loss.lm_mean == alone.loss.lm_mean
+        else:
+            assert f"lowered that to {result.loss.lm_mean:.4f}" in " ".join(result.notes)
         losses.append(result.loss.lm_mean)
         work.append(sum(step["work"] for step in steps))
     assert losses[0] > losses[1] >= losses[2] and work[0] < work[1] < work[2]
@@ -352,14 +338,10 @@ def test_a_tiny_table_is_tried_by_peel_and_topdown(con):
     rows = [(regions[i % 5], 20 + i * 7 % 30, "abc"[i % 3]) for i in range(12)]
     tables.fill(con, "source", {"region": "VARCHAR", "age": "INTEGER", "s": "VARCHAR"}, rows)
     policy = {
-        "source": "source",
-        "target": {"table": "out", "if_exists": "replace"},
-        "identifiers": ["s"],
-        "quasi_identifiers": {"region": {}, "age": {"numeric": True}},
-        "require": [{"k": 2}],
-        "over_time": "independent",
-        "seed": 1,
-    }
+        "source": "source", "target": {"table": "out", "if_exists": "replace"}, "identifiers": ["s"],
+        "quasi_identifiers": {"region": {}, "age": {"numeric": True}}, "require": [{"k": 2}],
+        "over_time": "independent", "seed": 1,
+    }  # fmt: skip
     losses = {name: ldiv_db.run(con, policy | {"algorithm": name}).loss.lm_mean for name in ("auto", "peel", "topdown")}
     assert losses["auto"] <= losses["topdown"] < losses["peel"]
 

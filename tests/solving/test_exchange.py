@@ -26,16 +26,12 @@ def random_rows(seed, n):
 
 def policy(l, rounds, tree, **changes):
     base = {
-        "source": "source",
-        "target": {"table": "released", "if_exists": "replace"},
+        "source": "source", "target": {"table": "released", "if_exists": "replace"},
         "quasi_identifiers": {"number": {"numeric": True}, "town": {"taxonomy": {"file": tree}, "weight": 2}},
-        "sensitive": ["secret"],
-        "keep": ["rid"],
-        "require": [{"unique_distinct": l}],
+        "sensitive": ["secret"], "keep": ["rid"], "require": [{"unique_distinct": l}],
         "algorithm": {"name": "bsgi", "select": "refine", "exchange": rounds, "residue": "suppress"},
-        "output": {"class_id": True},
-        "seed": 0,
-    }
+        "output": {"class_id": True}, "seed": 0,
+    }  # fmt: skip
     return base | changes
 
 
@@ -84,6 +80,7 @@ def test_loss_falls_from_round_to_round(tree, seed):
     assert all(later <= earlier + 1e-6 for earlier, later in itertools.pairwise(losses)), losses
 
 
+@pytest.mark.slow
 def test_the_plan_says_what_was_exchanged(tree):
     rows = random_rows(5, 80)
     none, _ = release_of(rows, policy(2, 0, tree))

@@ -65,20 +65,12 @@ def test_a_part_is_compared_with_the_whole_table(con, tmp_path):
 
 
 VALUES = {
-    "HUGEINT": 2**100 + 1,
-    "UHUGEINT": 2**127 + 5,
-    "DECIMAL(38,3)": Decimal("12345678901234567890123456789012345.125"),
-    "DOUBLE": 0.1 + 0.2,
-    "DATE": datetime.date(1, 2, 3),
-    "TIMESTAMP_NS": datetime.datetime(2020, 2, 3, 4, 5, 6, 789000),
-    "TIME": datetime.time(3, 4, 5, 6),
-    "ENUM('b', 'a')": "a",
-    "VARCHAR": "é\0 'x' \"y\"",
-    "BLOB": b"\x00\xff",
-    "BOOLEAN": True,
-    "UUID": "b3a1c2d4-0000-0000-0000-000000000001",
-    "INTERVAL": "3 days",
-}
+    "HUGEINT": 2**100 + 1, "UHUGEINT": 2**127 + 5,
+    "DECIMAL(38,3)": Decimal("12345678901234567890123456789012345.125"), "DOUBLE": 0.1 + 0.2,
+    "DATE": datetime.date(1, 2, 3), "TIMESTAMP_NS": datetime.datetime(2020, 2, 3, 4, 5, 6, 789000),
+    "TIME": datetime.time(3, 4, 5, 6), "ENUM('b', 'a')": "a", "VARCHAR": "é\0 'x' \"y\"", "BLOB": b"\x00\xff",
+    "BOOLEAN": True, "UUID": "b3a1c2d4-0000-0000-0000-000000000001", "INTERVAL": "3 days",
+}  # fmt: skip
 
 
 def test_tables_are_carried_with_their_types(con, tmp_path):

@@ -82,6 +82,7 @@ def test_several_tables_are_released_as_level_by_level(algorithm: str, together:
     assert sum(count for plans, count in found.items() if plans > 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "require",
     some([

@@ -14,16 +14,11 @@ def run_on(rows, folder, require, algorithm, threads=2):
     """The result, and the release's rows (class_id, number, town, job, id) by id."""
     (folder / "tree.json").write_text(json.dumps(TREE))
     policy = {
-        "source": "source",
-        "target": {"table": "released", "if_exists": "replace"},
+        "source": "source", "target": {"table": "released", "if_exists": "replace"},
         "quasi_identifiers": {"number": {"numeric": True}, "town": {"taxonomy": {"file": "tree.json"}, "weight": 2}},
-        "sensitive": ["job"],
-        "keep": ["id"],
-        "require": require,
-        "algorithm": algorithm,
-        "output": {"class_id": True},
-        "seed": 0,
-    }
+        "sensitive": ["job"], "keep": ["id"], "require": require, "algorithm": algorithm,
+        "output": {"class_id": True}, "seed": 0,
+    }  # fmt: skip
     with duckdb.connect(config={"threads": threads}) as con:
         columns = {"number": "INTEGER", "town": "VARCHAR", "job": "VARCHAR", "id": "INTEGER"}
         tables.fill(con, "source", columns, rows)
