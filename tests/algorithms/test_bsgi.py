@@ -96,7 +96,7 @@ def test_classes_of_some_rows_are_as_many_and_lose_as_little(some_adults, fixtur
     ages = oracle.Numbers(row[0] for row in some_adults.execute("SELECT age FROM adult").fetchall())
     spans = [[int(end) for end in row[1].strip("[]").split(" .. ")] for row in release]
     assert result.loss.lm_by_column["age"] == pytest.approx(float(sum(map(ages.lm, spans)) / len(spans)), rel=1e-6)
-    if way == "refine":
+    if way == "bisect":
         assert run(some_adults, fixtures, 4, way, seed=2)[1] != release
 
 

@@ -146,6 +146,7 @@ def test_a_thorough_run_makes_classes_by_prices(tmp_path: Path, require: list[An
             assert oracle.class_is_good([row[2] for row in one], *next(iter(wanted.items())))
 
 
+@pytest.mark.slow
 def test_classes_by_prices_are_what_is_published(
     tmp_path: Path, rounds: list[Changed], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -43,11 +43,11 @@ def test_the_order_of_groups_tells_nothing(con, algorithm, others):
     """Over two releases, of new groups each: who tries the order guesses as who does not."""
     draw = random.Random(1)
     ls = {"s1": L, **others}
-    rows = people(draw, 700)
+    rows = people(draw, 480)
     true, last = {}, 0
     for release in range(2):
         if release:
-            rows += people(draw, 600, first=700)
+            rows += people(draw, 440, first=480)
         columns = {"id": "INTEGER", "person": "INTEGER", "s1": "VARCHAR", "s2": "VARCHAR", "s3": "VARCHAR"}
         fill(con, "people", columns, draw.sample(rows, len(rows)))
         true = {person: dict(zip(("s1", "s2", "s3"), values, strict=True)) for _, person, *values in rows}
@@ -67,7 +67,7 @@ def test_the_order_of_groups_tells_nothing(con, algorithm, others):
         tables = result.figures["tables"]
         for name, l in ls.items():
             seen = orders.read(con, tables, name, after=last)
-            assert len(seen.people) > 100
+            assert len(seen.people) > 80
             guessed = orders.guess_by_curve(seen)
             right = sum(true[person][name] == value for person, value in guessed.items())
             assert orders.is_no_better_than_chance(right, len(guessed), l)
