@@ -20,7 +20,6 @@ pytest.register_assert_rewrite("beds", "there_cases")
 from beds import bed, bench, call, first_bed, first_release, released  # noqa: E402, F401 - fixtures of whoever calls the command line
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
-SLOW = Path(__file__).parent / "slow.txt"
 strategies.register_profiles()
 #: What tests in parallel are told of the terminal is no business of the output that they compare.
 os.environ.pop("COLUMNS", None)
@@ -113,14 +112,6 @@ def pytest_generate_tests(metafunc: Any) -> None:
         for name in servers.SLOW:
             marks[name].append(pytest.mark.slow)
         metafunc.parametrize("server", [pytest.param(name, marks=marks[name]) for name in marks], indirect=True)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is listed as slow until it is quick or marked itself."""
-    slow = set(SLOW.read_text(encoding="utf-8").split())
-    for item in items:
-        if item.nodeid.split("[")[0] in slow:
-            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture
