@@ -302,6 +302,7 @@ def test_a_plan_refuses_too_few_people_as_a_run_does(rows, whose, values, requir
         "identifiers": ["day"],
         "individual": {"column": "who", "rows": rows, **({"order": "day"} if rows == "aligned" else {})},
         "require": [require],
+        "algorithm": "topdown",
     }
     if rows == "aligned" and len(set(whose)) == 3:
         return  # by one row each everybody has another value, or not, as it is drawn

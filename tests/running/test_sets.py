@@ -72,6 +72,7 @@ def policy_of(separator: str | None, require: list[Any], **more: Any) -> dict[st
         "quasi_identifiers": {"a": {"numeric": True}, "b": {}},
         "sensitive": {"s": {"set": True if separator is None else separator}},
         "require": require,
+        "algorithm": "topdown",
         "over_time": "independent",
         "seed": 1,
         **more,
