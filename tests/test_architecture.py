@@ -1,4 +1,7 @@
-"""The floors: imports go down or level, one module knows the database's client, SQL stays on the ground floor."""
+"""The floors: imports go down or level, one module knows the database's client, SQL stays on the ground floor.
+
+And where the test of a module is.
+"""
 
 import ast
 import graphlib
@@ -281,3 +284,24 @@ def test_the_package_grows_by_decision_alone():
     assert len(MODULES) <= MOST_MODULES
     assert len(all_templates()) <= MOST_TEMPLATES
     assert {path.name: found for path, found in lines.items() if found > MOST_LINES_OF_A_MODULE} == {}
+
+
+# -- tests ---------------------------------------------------------------------------------------------
+
+TESTS = Path(__file__).parent
+#: A row of the table that says which tests other modules have.
+COVERED = re.compile(r"^\| `([^`]+)` \| `([^`]+)` \|$", re.MULTILINE)
+
+
+def test_every_module_has_a_test_file_of_its_name_or_a_line_in_the_table():
+    rows = [(tests.split(), modules.split()) for tests, modules in COVERED.findall((TESTS / "README.md").read_text())]
+    named = {path.stem.removeprefix("test_") for path in TESTS.rglob("test_*.py")}
+    without = {
+        path.relative_to(PACKAGE).with_suffix("") for path in MODULES if path.stem not in {"__init__", "__main__"}
+    }
+    without = {path for path in without if path.name not in named}
+    patterns = [pattern for _, modules in rows for pattern in modules]
+    assert [str(path) for path in sorted(without) if not any(path.match(pattern) for pattern in patterns)] == []
+    assert [pattern for pattern in patterns if not any(path.match(pattern) for path in without)] == [], "no such module"
+    there = [TESTS / test if (TESTS / test).is_dir() else TESTS / f"{test}.py" for tests, _ in rows for test in tests]
+    assert [path.name for path in there if not path.exists()] == []
