@@ -202,6 +202,7 @@ def test_tables_without_one_row_a_person_are_of_the_same_people() -> None:
     planned(con, found)
 
 
+@pytest.mark.slow
 def test_people_are_those_of_a_column_where_the_key_is_of_their_stays(clinic: Any) -> None:
     """Else classes would count stays, all of which may be one patient's."""
     found = started(clinic, "stays", "labs")

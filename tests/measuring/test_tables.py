@@ -25,6 +25,7 @@ def clinic() -> duckdb.DuckDBPyConnection:
     return con
 
 
+@pytest.mark.slow
 def test_a_join_is_measured_as_one_table_is() -> None:
     con = clinic()
     ldiv_db.run(con, POLICY)
