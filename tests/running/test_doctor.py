@@ -141,6 +141,7 @@ def test_a_ledger_that_cannot_be_kept_is_told(monkeypatch, few, step, says):
     assert says in failed(visit)["the ledger, and rows behind others"]
 
 
+@pytest.mark.slow
 def test_a_schema_that_cannot_be_dropped_is_named(monkeypatch, few):
     there = Connection("databricks")
     monkeypatch.setattr(Warehouse, "drop", lambda *given: None)
@@ -149,6 +150,7 @@ def test_a_schema_that_cannot_be_dropped_is_named(monkeypatch, few):
     assert not visit.holds and f"drop the schema {left}" in failed(visit)["a schema with people"]
 
 
+@pytest.mark.slow
 def test_an_empty_schema_stays_and_one_with_tables_is_refused(few):
     there = Connection("databricks")
     there.duckdb.execute("CREATE SCHEMA sandbox")

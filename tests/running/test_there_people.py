@@ -43,6 +43,7 @@ def test_people_under_global_recodings_and_classes_of_different_values(con, tmp_
     assert sorted(map(repr, there.execute(f"SELECT {SHOWN} FROM released"))) == theirs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", some(["apart", "together"], 1))
 def test_what_is_asked_of_people_there_is_answered_as_here(con, tmp_path, mode):
     rows = rows_of_people(random.Random(mode), 40)
