@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from tables import fill
 
@@ -47,12 +48,13 @@ def test_a_run_is_overtaken_by_one_that_it_does_not_know(published: str, engine:
         Watch(engine, "visits", Path()).hold()
 
 
-def test_while_a_run_is_entered_no_other_of_its_source_is(con: Any, engine: Engine) -> None:
-    migrate.migrate(engine)
-    other = Engine(con.cursor())
-    with engine.transaction():
-        Watch(engine, "visits", Path()).hold()
-        with other.transaction():
-            Watch(other, "stays", Path()).hold()
-        with pytest.raises(OvertakenError), other.transaction():
-            Watch(other, "visits", Path()).hold()
+def test_while_a_run_is_entered_no_other_of_its_source_is() -> None:
+    with duckdb.connect() as con, con.cursor() as cursor:
+        engine, other = Engine(con), Engine(cursor)
+        migrate.migrate(engine)
+        with engine.transaction():
+            Watch(engine, "visits", Path()).hold()
+            with other.transaction():
+                Watch(other, "stays", Path()).hold()
+            with pytest.raises(OvertakenError), other.transaction():
+                Watch(other, "visits", Path()).hold()
