@@ -122,6 +122,7 @@ EACH = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("select", "sensitive", "people"), some([pytest.param(*each) for each in EACH], 2))
 @search(1, seed=seeds)
 def test_rows_of_a_class_differ_on_every_key(select, sensitive, people, seed):

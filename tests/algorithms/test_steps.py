@@ -38,6 +38,7 @@ def people(draw, count, first=0):
     return rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("algorithm", "others"), some([pytest.param(*case) for case in CASES]))
 def test_the_order_of_groups_tells_nothing(con, algorithm, others):
     """Over two releases, of new groups each: who tries the order guesses as who does not."""

@@ -80,6 +80,7 @@ def test_random_histograms(engine, l, draw):
     run(engine, draw_groups(draw, l), l)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("l", some([3, 2, 6]))
 @search(2, draw=draws)
 def test_histograms_of_many_rows(engine, l, draw):

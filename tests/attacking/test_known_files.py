@@ -40,6 +40,7 @@ def release(request, con, tmp_path):
     return con, policy, tmp_path
 
 
+@pytest.mark.slow
 def test_both_files_give_the_same_figures(release):
     con, policy, folder = release
     found = []
@@ -58,6 +59,7 @@ def test_both_files_give_the_same_figures(release):
 PEOPLE = "SELECT i % 9 + 20 AS age, 's' || i % 2 AS sex, 'd' || i % 3 AS dx FROM range(90) t(i)"
 
 
+@pytest.mark.slow
 def test_people_in_no_class_are_warned_of_and_leave_nothing_decided(con):
     con.execute(f"CREATE TABLE people AS {PEOPLE}")
     policy = {"source": "people", "target": "released", "quasi_identifiers": {"age": {"numeric": True}, "sex": {}},

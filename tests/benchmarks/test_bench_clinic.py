@@ -26,6 +26,7 @@ def test_the_tables_are_drawn_by_the_seed_and_link_to_one_another(con: Any) -> N
     assert len(first["stays"]) == pytest.approx(3077, rel=0.05) and len(first["labs"]) == pytest.approx(7700, rel=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
     ("release", "tables"), some([pytest.param("tables", 3), pytest.param("stays", 1), pytest.param("together", 1)])

@@ -18,6 +18,7 @@ def test_a_search_is_timed(bench: Any) -> None:
     assert found["best_cost"] == found["cost"] == found["bound"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_other_requirements_are_taken_together_and_ages_as_numbers(bench: Any) -> None:
     asked = ("--require", "recursive:c=3,l=2", "--require", "k:3", "--others", 1, "--age", "numbers")

@@ -180,6 +180,7 @@ def test_texts_that_are_one_by_the_policy_are_one_in_the_release_too(con: Any) -
     assert found.loss.kl == clean.loss.kl is not None and found.queries == clean.queries
 
 
+@pytest.mark.slow
 def test_parts_of_cells_diverge_as_all_of_them(con: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     con.execute(
         "CREATE TABLE stays AS SELECT i % 40 AS age, i % 7 AS ward, 'd' || i % 9 AS said FROM range(120) AS t(i)"

@@ -84,6 +84,7 @@ def test_tables_without_rows_are_left_out_and_told(clinic: Any) -> None:
     assert called.code == 0 and "scans is empty, and is left out" in called.out
 
 
+@pytest.mark.slow
 def test_of_files_without_a_database_files_are_published(clinic: Any) -> None:
     """Keys of unlike types are held against one another, which the reader of a CSV file is not asked to read."""
     with duckdb.connect() as con:

@@ -109,6 +109,7 @@ def test_a_database_that_is_none_has_code_3(released: Any) -> None:
     released.fails(3, "report", released.folder / "no.duckdb", "t", "--policy", released.policy)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "says"),
     some([(None, "no program that converts to PDF is installed"), ("exit 7", "exit code 7")]),

@@ -99,6 +99,7 @@ def test_a_policy_on_the_screen_can_be_copied(width: int, bed: Any, monkeypatch:
     assert shown.endswith(f"\n{written}") and yaml.safe_load(written)["sensitive"]
 
 
+@pytest.mark.slow
 def test_each_count_of_classes_has_its_term_everywhere(bed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two classes of equal labels are one to a reader, where no class id is published."""
     monkeypatch.setenv("COLUMNS", "250")

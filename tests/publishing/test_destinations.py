@@ -365,6 +365,7 @@ def test_the_next_run_settles_the_ledger(bed: Any, moved: bool) -> None:
     assert len(bed.sql("SELECT DISTINCT run_id FROM ldiv.run_requirement")) == (2 if moved else 1)
 
 
+@pytest.mark.slow
 def test_a_catalog_of_the_first_version_is_brought_up_to_date(bed: Any) -> None:
     assert bed.run().code == 0
     for column in ("status", "inferred"):

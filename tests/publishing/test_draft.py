@@ -267,6 +267,7 @@ def test_classes_are_numbered_by_labels_then_by_the_values_that_they_show(tmp_pa
     assert len({json.dumps(one) for one in shown}) == 1 + sum(a != b for a, b in pairwise(shown))
 
 
+@pytest.mark.slow
 @search(2, seed=seeds)
 def test_numbers_by_compositions_are_those_by_what_classes_show(con, monkeypatch, seed):
     """Of many rows it is told by a number which classes show the same; where that would be too large, as of few."""

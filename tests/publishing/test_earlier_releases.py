@@ -39,6 +39,7 @@ def values_of(con, tables, names):
     return found
 
 
+@pytest.mark.slow
 @search(2, seed=seeds)
 def test_an_attacker_learns_nothing_by_comparing(con, seed):
     con.execute("DROP SCHEMA IF EXISTS pub CASCADE; DROP SCHEMA IF EXISTS ldiv CASCADE")
@@ -492,6 +493,7 @@ def test_rows_that_are_gone_changed_and_back(con, people):
     assert con.execute("FROM pub.p_3_qid").fetchall() == con.execute("FROM pub.p_1_qid").fetchall()
 
 
+@pytest.mark.slow
 def test_the_longest_waiting_come_first_and_the_starved_join(con, people):
     con.execute("INSERT INTO people VALUES (20, 20, 'a', 'p'), (21, 21, 'a', 'q')")
     first = publish(con, policy()).figures

@@ -90,6 +90,7 @@ def test_files_have_what_tables_would_have(released: Path) -> None:
     assert {path.name for path in released.parent.iterdir()} == {"published", "hospital.duckdb"}
 
 
+@pytest.mark.slow
 def test_check_reads_the_files(released: Path) -> None:
     hospital = released
     place = hospital.parent / "published"

@@ -120,6 +120,7 @@ ALGORITHMS = {
 }
 
 
+@pytest.mark.slow
 @search(2, draw=draws)
 def test_a_type_is_kept_exactly_where_all_labels_are_the_values(con, draw):
     """By brute force: the same run with labels as text, each held against the text of its row's value."""

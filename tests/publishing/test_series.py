@@ -59,6 +59,7 @@ def classes_of_keys(con: Any) -> dict[str, int]:
     return dict(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", some(ASKED))
 def test_classes_stay_whatever_formed_them_and_all_are_good(con: Any, algorithm: str) -> None:
     draw, policy = random.Random(algorithm), policy_of(algorithm)

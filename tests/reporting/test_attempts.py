@@ -29,6 +29,7 @@ def verdict_of(document, name):
     return found
 
 
+@pytest.mark.slow
 def test_every_known_attack_has_a_verdict_or_a_reason(document):
     names = [one["attack"] for one in document["verdicts"]]
     assert names == [
@@ -152,6 +153,7 @@ def twice(con):
     return con
 
 
+@pytest.mark.slow
 def test_earlier_releases_are_put_together(twice, document):
     policy = hospital_policy(seed=7, algorithm="topdown", over_time="independent")
     found = ldiv_db.report(twice, "published", policy, **FEW, worlds=0)

@@ -138,6 +138,7 @@ def test_ids_are_unique(page):
     assert len(ids) == len(set(ids))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", some([2, 1]))
 def test_the_page_is_the_same_for_any_order_of_rows_number_of_threads_and_time_zone(report, threads):
     with duckdb.connect(config={"threads": threads}) as con:

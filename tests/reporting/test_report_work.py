@@ -36,6 +36,7 @@ MOST = {80: 500, 1_000: 540}
 ENCODED = 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", some(MOST))
 def test_a_report_makes_few_rows_for_each_of_its_source(rows: int) -> None:
     """Labels of `tp_plus` cover many people each: nearly all that a report makes are people in classes."""

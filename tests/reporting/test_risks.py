@@ -306,6 +306,7 @@ def test_no_seed_no_value_and_no_address_is_in_it(hospital, document, tmp_path):
 # -- a series, and words -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("remembered")
 def test_a_release_of_a_series_is_known(con):
     con.execute("CREATE TABLE people AS SELECT i AS id, i // 3 AS age, 'd' || i % 3 AS disease FROM range(30) t(i)")

@@ -72,6 +72,7 @@ def rows(con: Any, query: str) -> list[Any]:
 # -- numbers -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_audit_attacks_and_losses_are_those_of_the_other_commands(clinic: Any, document: Any) -> None:
     audits = ldiv_db.check(clinic, policy=clinic_policy())
     assert [one["sensitive"] for one in document["audit"]["attributes"]] == [one.sensitive or None for one in audits]
@@ -175,6 +176,7 @@ def test_a_public_report_says_nothing_of_the_source(public: Any) -> None:
 # -- verification ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_report_is_verified_and_changed_numbers_are_found(clinic: Any, document: Any, public: Any) -> None:
     changed = copy.deepcopy(document)
     changed["source"]["utility"]["tables"][1]["rows_published"] += 1

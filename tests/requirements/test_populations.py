@@ -144,6 +144,7 @@ def test_incognito_finds_the_best_of_all_levels(con: Any, tmp_path: Path, seed: 
     assert holds(require, released(con), people)
 
 
+@pytest.mark.slow
 @search(2, seed=seeds)
 def test_tds_keeps_what_no_single_value_can_be_specialised_of(con: Any, tmp_path: Path, seed: int) -> None:
     """What it publishes holds by brute force, and fails with the children of any one value in its place."""
@@ -294,6 +295,7 @@ def test_delta_presence_survives_the_union_of_classes_that_part_the_people(sourc
 # -- attacks ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @search(1, seed=seeds)
 def test_attacks_keep_what_is_promised_of_the_population(con: Any, tmp_path: Path, seed: int) -> None:
     """The population that a requirement names is taken without being said, and another promises nothing."""

@@ -115,6 +115,7 @@ def test_a_run_beside_a_series_is_not_hidden_by_a_draft(bed: Any) -> None:
     assert "release 1 of " in message and "it is not known whether its rows have changed" in message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", some(["bsgi", "topdown"], 1))
 @pytest.mark.parametrize("target", some(["out", "out.parquet"], 1))
 def test_what_independent_releases_tell_together_is_shown(

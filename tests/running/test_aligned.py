@@ -94,6 +94,7 @@ def test_rows_are_ordered_by_numbers_times_and_texts(kind: str) -> None:
         ldiv_db.run(con, POLICY)
 
 
+@pytest.mark.slow
 def test_the_order_may_be_a_quasi_identifier_an_identifier_or_kept() -> None:
     con = duckdb.connect()
     rows = visits(random.Random(2), 12)
@@ -213,6 +214,7 @@ def test_one_policy_in_two_spellings_is_one_release() -> None:
         assert told == [sorted((whose[no], *label, place) for no, *label, _, _, place in release)], require
 
 
+@pytest.mark.slow
 def test_a_budget_of_rows_left_out_counts_those_of_people_with_many() -> None:
     rows = alike(40, "abcd")
     with pytest.raises(InfeasibleError, match="80 of 160 rows"):

@@ -53,6 +53,7 @@ def test_columns_are_called_as_the_audits_own_are():
     assert con.execute("SELECT count(DISTINCT (n_mean, centre_median)) > 1 FROM published").fetchone() == (True,)
 
 
+@pytest.mark.slow
 @search(2, seed=seeds)
 def test_they_are_those_of_the_rows(seed):
     rng = random.Random(seed)

@@ -76,6 +76,7 @@ def test_a_run_says_that_we_never_executed_its_statements_there(there, con):
     assert said == ([f"{name}: executed on an emulator alone ({emulated}), never executed by us"] if emulated else [])
 
 
+@pytest.mark.slow
 def test_a_release_that_a_history_keeps_is_said_to_be_there(there, con):
     place(there, con, rows_of(random.Random(2), 40))
     first, second = (ldiv_db.run(there.connection, policy(require=[{"frequency": n}])).notes for n in (3, 2))
@@ -132,6 +133,7 @@ def test_a_release_of_other_rows_is_no_good_one(monkeypatch):
     assert "0 rows are others, as [] in place of [(" in failed(visit)["classes"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("step", "says"), [("change", "the ledger says: written, written"), ("exists", "already exists")]
 )

@@ -45,6 +45,7 @@ def test_the_estimate_is_near_what_a_run_takes(con, fixtures):
     assert taken / 4 < ready.estimate.memory < taken * 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["parquet", "csv"])
 def test_the_release_is_hardly_larger_than_estimated(loaded, tmp_path, form):
     document = POLICY | {"target": f"release.{form}"}

@@ -370,6 +370,7 @@ def several(con):
     return schemas.policy_of(names)
 
 
+@pytest.mark.slow
 def test_variants_of_several_tables_are_what_runs_of_them_publish(con, snapshot):
     policy, before = several(con), snapshot(con)
     found = ldiv_db.explore(con, policy, l=[2, 3], algorithms=["topdown", "mondrian"])
@@ -386,6 +387,7 @@ def test_variants_of_several_tables_are_what_runs_of_them_publish(con, snapshot)
     assert "patients.age" in page(found)
 
 
+@pytest.mark.slow
 def test_what_is_of_one_table_is_refused_for_several(con):
     policy = several(con)
     with pytest.raises(PolicyError, match="vary: leaves out columns of one table"):

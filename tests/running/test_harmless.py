@@ -64,6 +64,7 @@ def bad(rows: list[tuple[Any, Any]], name: str, argument: Any, harmless: Any) ->
     return {k for k, values in classes.items() if not oracle.spared_class_is_good(values, name, argument, harmless)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", some(LOCAL))
 @search(2, case=seeds)
 def test_every_class_of_a_release_is_good(con: Any, algorithm: str, case: int) -> None:
@@ -86,6 +87,7 @@ def test_every_class_of_a_release_is_good(con: Any, algorithm: str, case: int) -
     assert verdict["holds"] and verdict["classes"] == len(oracle.group(release)) == result.loss.classes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", some(["cuts", "annealing"]))
 @search(2, case=seeds)
 def test_a_cut_keeps_shares_of_the_others(con: Any, algorithm: str, case: int) -> None:
