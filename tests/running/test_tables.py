@@ -22,7 +22,7 @@ from tests.running.schemas import drawn, fill, policy_of, published, target
 NAMES = ("patients", "stays", "labs")
 
 
-def clinic(people: int = 80, seed: int = 3, names: tuple[str, ...] = NAMES) -> tuple[Any, Any]:
+def clinic(people: int = 24, seed: int = 3, names: tuple[str, ...] = NAMES) -> tuple[Any, Any]:
     con = duckdb.connect()
     rows = drawn(random.Random(seed), names, people, values="abcdefghijkl")
     fill(con, names, rows)
@@ -132,7 +132,7 @@ def test_what_nobody_can_meet_is_refused_with_its_reasons() -> None:
 
 def test_a_chain_of_tables_joins_from_end_to_end() -> None:
     """Rows of rows of rows, each in its order where it has one, with quasi-identifiers of their own."""
-    con, _ = clinic(people=60, seed=4)
+    con, _ = clinic(people=30, seed=4)
     con.execute("CREATE TABLE tests AS SELECT *, no + 7 AS lab, no % 4 AS hour FROM labs")
     con.execute("CREATE TABLE notes AS SELECT lab, 'n' || (lab % 5) AS note, no FROM tests WHERE lab % 2 = 0")
     policy = policy_of(NAMES, require=[{"frequency": 2}])
@@ -153,7 +153,7 @@ def test_a_chain_of_tables_joins_from_end_to_end() -> None:
 @pytest.mark.parametrize("kind", some(["DATE", "VARCHAR", "DOUBLE"], 1))
 def test_tables_are_ordered_by_columns_of_any_types(kind: str) -> None:
     """Rows of stays by a number, those of their values by a date or a text: each in its own order."""
-    con, _ = clinic(people=60, seed=4)
+    con, _ = clinic(people=30, seed=4)
     day = "DATE '2024-01-01' + no" if kind == "DATE" else f"CAST(no AS {kind})"
     con.execute(f"CREATE OR REPLACE TABLE labs AS SELECT *, no AS lab, {day} AS hour FROM labs")
     con.execute("INSERT INTO stays SELECT no + 5000, who, 'x' || no, day + 9, age, value FROM stays WHERE day = 0")
@@ -168,7 +168,7 @@ def test_tables_are_ordered_by_columns_of_any_types(kind: str) -> None:
 
 
 def test_a_budget_of_rows_left_out_is_kept() -> None:
-    con, _ = clinic(people=60, seed=4)
+    con, _ = clinic(people=30, seed=4)
     with pytest.raises(InfeasibleError, match="rows"):
         ldiv_db.run(con, policy_of(NAMES, suppression=0.1))
     left = ldiv_db.run(con, policy_of(NAMES, suppression=0.6)).loss
@@ -257,7 +257,7 @@ def test_a_table_that_was_published_alone_has_the_same_rows() -> None:
 
 
 def test_releases_of_changed_rows_are_said_not_to_be_held_together() -> None:
-    con, _ = clinic(people=40)
+    con, _ = clinic(people=16)
     ldiv_db.run(con, policy_of(NAMES))
     con.execute("UPDATE stays SET age = age + 1")
     assert any(
@@ -266,7 +266,7 @@ def test_releases_of_changed_rows_are_said_not_to_be_held_together() -> None:
 
 
 def test_no_name_has_numbers_of_two_things() -> None:
-    con, _ = clinic(people=40)
+    con, _ = clinic(people=16)
     con.execute("ALTER TABLE patients RENAME who TO id; ALTER TABLE stays RENAME stay TO id")
     policy = policy_of(NAMES, individual="id", require=[{"frequency": 2}])
     policy["tables"]["patients"]["person"] = "id"
