@@ -147,9 +147,9 @@ def test_what_is_not_for_spark_is_refused_by_name(spark, con):
     with pytest.raises(PolicyError, match="does not work on a warehouse"):
         ldiv_db.explore(spark, {**policy, **listed})
     for change, said in {
-        ("key", "name"): "key: two nights at once in spark",
+        ("key", "name"): "two nights at once in spark",
         ("source", "nowhere"): "source: nowhere: ",
-        ("target", "t.csv"): "target: is not a table of the warehouse",
+        ("target", "t.csv"): "it is not a table of the warehouse",
         ("algorithm", "anatomy"): "publishes tables of single rows",
         ("target", "ldiv.mine"): "schema 'ldiv' is the ledger's own",
     }.items():
