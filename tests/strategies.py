@@ -50,6 +50,11 @@ def search(count: int, **drawn: st.SearchStrategy[Any]) -> Callable[[Any], Any]:
     return decorated
 
 
+def numbers(count: int) -> range:
+    """The numbers of so many cases, of which a test says something in all, as that a bound is reached: of worlds."""
+    return range(count * TIMES[settings.get_current_profile_name()])
+
+
 def some(cases: Iterable[Any], first: int = 1) -> list[Any]:
     """The cases of a test, tuples of several parameters: the first are of every pass, the others are `slow`."""
     params = type(pytest.param())

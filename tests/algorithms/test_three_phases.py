@@ -75,9 +75,10 @@ def draw_groups(draw, l, most=6, counts=(0, 0, 1, 1, 2, 3)):
 
 
 @pytest.mark.parametrize("l", [2, 3, 4])
-@search(8, draw=draws)
-def test_random_histograms(engine, l, draw):
-    run(engine, draw_groups(draw, l), l)
+def test_random_histograms(engine, l):
+    draw = random.Random(l)
+    ends = [run(engine, draw_groups(draw, l), l).last for _ in range(15)]
+    assert {1, 2} <= set(ends)
 
 
 @pytest.mark.slow
@@ -109,13 +110,19 @@ def test_phase_three(engine, pillars, l, high, copies):
     assert len(oracle.three_phases(groups, l, random.Random(0))[1]) == 3
 
 
-@pytest.mark.parametrize("l", [3, 4])
-@search(4, draw=draws)
-def test_hard_histograms_among_random_groups(engine, l, draw):
-    groups = oracle.hard_groups(draw.randint(2, l - 1), l, draw.randint(1, 3), draw.randint(1, 3))
-    groups += [[draw.choice((0, 0, 1, 2)) for _ in groups[0]] for _ in range(draw.randint(0, 2))]
-    if oracle.eligible([sum(column) for column in zip(*groups, strict=True)], l):
-        run(engine, groups, l)
+def test_phase_three_is_tried_often_enough():
+    assert len(HARD) >= 10
+
+
+@pytest.mark.parametrize("l", some([3, 4]))
+def test_hard_histograms_among_random_groups(engine, l):
+    draw, reached = random.Random(l), 0
+    for _ in range(15):
+        groups = oracle.hard_groups(draw.randint(2, l - 1), l, draw.randint(1, 3), draw.randint(1, 3))
+        groups += [[draw.choice((0, 0, 1, 2)) for _ in groups[0]] for _ in range(draw.randint(0, 2))]
+        if oracle.eligible([sum(column) for column in zip(*groups, strict=True)], l):
+            reached += run(engine, groups, l).last == 3
+    assert reached >= 3
 
 
 @pytest.mark.parametrize(

@@ -23,17 +23,20 @@ APART = [
     ("SELECT count(*) FROM a.flows WHERE n > 0 UNION ALL SELECT count(*) FROM b.flows WHERE n > 0 ORDER BY 1",
      [(3,), (5,)]),
 ]  # fmt: skip
-#: Tables, and arms of a union over one join of theirs: those of duckdb/duckdb#24624, and such as duckdb/duckdb#25819
-#: has, where one arm had its last column for both that it joins.
+#: Tables, and arms of a union over one join of theirs, with what the arms have: those of duckdb/duckdb#24624, which
+#: have nothing by DuckDB 2 (it reads a substring that begins so far before the text otherwise), and such as
+#: duckdb/duckdb#25819 has, where one arm had its last column for both that it joins.
 _NONE = "FROM t2 LEFT JOIN t0 ON true WHERE"
 _NOT = "NOT t2.c0 AND substring(t0.c1 FROM -4294967296) <> t0.c1"
 _PAIRS = "FROM pairs JOIN q x ON x.id = a JOIN q y ON y.id = b"
 ARMS = [
     ("CREATE TABLE t2 AS SELECT false AS c0; CREATE TABLE t0 AS SELECT 'a' AS c1",
-     [f"SELECT * {_NONE} NOT ({_NOT})", f"SELECT * {_NONE} ({_NOT}) IS NULL"]),
+     [f"SELECT * {_NONE} NOT ({_NOT})", f"SELECT * {_NONE} ({_NOT}) IS NULL"],
+     [(False, "a")] if duckdb.__version__ < "2" else []),
     ("CREATE TABLE q AS SELECT i AS id, 'r' || i AS r FROM range(1, 4) t(i);"
      " CREATE TABLE pairs AS SELECT s.id AS a, t.id AS b FROM q s JOIN q t ON s.r < t.r",
-     [f"SELECT a + b, y.id || y.r {_PAIRS} WHERE x.r < y.r", f"SELECT a, x.r || y.r {_PAIRS} WHERE x.r < y.r"]),
+     [f"SELECT a + b, y.id || y.r {_PAIRS} WHERE x.r < y.r", f"SELECT a, x.r || y.r {_PAIRS} WHERE x.r < y.r"],
+     [(1, "r1r2"), (1, "r1r3"), (2, "r2r3"), (3, "2r2"), (4, "3r3"), (5, "3r3")]),
 ]  # fmt: skip
 
 
@@ -68,12 +71,14 @@ def test_a_run_publishes_the_rows_of_both_tables(tmp_path: Path, needs: Any) -> 
     assert found == [("a", 4), ("b", 4), ("c", 10), ("d", 10)]
 
 
-@pytest.mark.parametrize(("tables", "arms"), ARMS)
-def test_arms_that_share_a_join_have_together_what_they_have_apart(tables: str, arms: list[str]) -> None:
+@pytest.mark.parametrize(("tables", "arms", "answer"), ARMS)
+def test_arms_that_share_a_join_have_together_what_they_have_apart(
+    tables: str, arms: list[str], answer: list[Any]
+) -> None:
     with open_database(":memory:") as con:
         con.execute(tables)
-        apart = sorted(row for arm in arms for row in con.execute(arm).fetchall())
-        assert sorted(con.execute(" UNION ALL ".join(arms)).fetchall()) == apart
+        assert sorted(row for arm in arms for row in con.execute(arm).fetchall()) == answer
+        assert sorted(con.execute(" UNION ALL ".join(arms)).fetchall()) == answer
 
 
 def test_what_was_set_on_a_connection_of_the_caller_s_is_put_back_by_the_last() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from strategies import search, seeds
+from strategies import numbers
 
 import ldiv_db
 from ldiv_db import InfeasibleError
@@ -81,20 +81,26 @@ def released(people: int, rng: random.Random, **more: Any) -> tuple[People, Sequ
 
 
 @pytest.mark.parametrize("more", [{}, {"rows_at_most": 3}, {"rows_at_most": 2}])
-@search(6, number=seeds)
-def test_nobody_is_surer_than_is_promised(more: dict[str, int], number: int) -> None:
+def test_nobody_is_surer_than_is_promised(more: dict[str, int]) -> None:
     """Not even who knows everything but the values: no posterior is above 1/2 under `frequency: 2`."""
-    rng = random.Random(f"worlds {number} {more}")
-    try:
-        people, sequences = released(rng.randrange(4, 9), rng, **more)
-    except InfeasibleError:
-        return
-    # All who have equally many rows publish equally many: by the lengths of the sequences, the longest first.
-    have = sorted(people, key=lambda person: len(people[person]), reverse=True)
-    shown = sorted((len(rows) for rows in sequences.values()), reverse=True)
-    lengths = dict(zip(have, shown, strict=True))
-    found = posteriors(people, sequences, lengths)
-    assert max(found.values()) <= Fraction(1, 2)
+    tried, worst, several = 0, Fraction(0), 0
+    for number in numbers(10):
+        rng = random.Random(f"worlds {number} {more}")
+        try:
+            people, sequences = released(rng.randrange(4, 9), rng, **more)
+        except InfeasibleError:
+            continue
+        tried += 1
+        several += any(len(rows) > 1 for rows in sequences.values())
+        # All who have equally many rows publish equally many: by the lengths of the sequences, the longest first.
+        have = sorted(people, key=lambda person: len(people[person]), reverse=True)
+        shown = sorted((len(rows) for rows in sequences.values()), reverse=True)
+        lengths = dict(zip(have, shown, strict=True))
+        found = posteriors(people, sequences, lengths)
+        worst = max(worst, *found.values())
+        assert max(found.values()) <= Fraction(1, 2), number
+    # Where the run chooses how many rows are published, so few people lose less by one each.
+    assert tried and (several or not more) and worst == Fraction(1, 2)
 
 
 def test_rows_together_do_not_withstand_who_knows_their_numbers() -> None:
