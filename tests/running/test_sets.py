@@ -11,6 +11,7 @@ from typing import Any
 import oracle
 import pytest
 import yaml
+from hypothesis import reject
 from strategies import search, seeds, some
 from tables import fill
 
@@ -108,7 +109,7 @@ def test_a_check_judges_members(con, name, listed, seed) -> None:
     sensitive = {"s": {"set": separator or True}}
     known = {member for *_, member, _ in spread(con, "source", separator)}
     if isinstance(argument, dict) and "HIV" in argument and "HIV" not in known:
-        return
+        reject()
     (audit,) = ldiv_db.check(con, "source", qi=["a", "b"], sensitive=sensitive, require=[{name: argument}], twice=True)
     (verdict,) = audit.verdicts
     expected = oracle.people_violations(spread(con, "source", separator), name, argument)
