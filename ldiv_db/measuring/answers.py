@@ -149,8 +149,8 @@ def _compared(engine: Engine, query: AnalystQuery, tables: Sequence[Table], name
         except DatabaseError as failure:
             raise refused(query.key, "fails on some values (TRY_CAST, TRY or nullif gives NULL for them)") from failure
         off, size = float(found["off"] or 0), float(found["size"] or 0)
-        error = _rounded(off / size) if size else None
-        worst = _rounded(found["worst"])
+        error = _share(off / size) if size else None
+        worst = _share(found["worst"])
         alone = [None, None] if groups else [_rounded(found[key]) for key in ("first", "second")]
         yield Answer(query.text, figure, tuple(groups), int(found["groups"]), error, worst, *alone)
 
@@ -158,3 +158,9 @@ def _compared(engine: Engine, query: AnalystQuery, tables: Sequence[Table], name
 def _rounded(number: Any) -> float | None:
     """The number with the digits that do not depend on the order in which it was summed; None if it is not finite."""
     return None if number is None or not math.isfinite(number) else float(f"{float(number):.{_DIGITS}g}")
+
+
+def _share(number: Any) -> float | None:
+    """What a figure is off, by its size: by less than its last digit says nothing but in which order it was summed."""
+    share = _rounded(number)
+    return None if share is None else round(share, _DIGITS)
