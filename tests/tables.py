@@ -11,10 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import oracle
-
-import ldiv_db
 
 
 def fill(con: Any, name: str, columns: dict[str, str], rows: list[tuple[Any, ...]]) -> None:
@@ -209,18 +206,6 @@ def published(con: Any, case: Case) -> list[dict[str, Any]]:
     cursor = con.execute(f"SELECT *{f' REPLACE ({labels})' if labels else ''} FROM out.released")
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-
-
-def assert_same_in_any_order(case: Case, folder: Path, seed: int) -> None:
-    """The release is the same, in the same order, for any number of threads and any order of rows."""
-    order, releases = list(range(len(case.rows))), []
-    shuffled = random.Random(seed).sample(order, len(order))
-    for threads, rows in ((2, order), (2, order), (1, order), (2, shuffled), (1, shuffled[::-1])):
-        with duckdb.connect(config={"threads": threads}) as con:
-            case.place(con, folder, rows)
-            ldiv_db.run(con, case.policy, folder=folder)
-            releases.append(con.execute("SELECT * FROM out.released").fetchall())
-    assert all(release == releases[0] for release in releases)
 
 
 def verify(case: Case, result: Any, release: list[dict[str, Any]]) -> None:

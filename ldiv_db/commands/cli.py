@@ -80,7 +80,7 @@ def kind_of(error: BaseException) -> str:
 
 
 def _tell_error(kind: str, problems: Sequence[Problem], remedies: Sequence[Remedy], as_json: bool) -> None:
-    told = [problem.as_dict() for problem in problems[:_PROBLEMS]]
+    told = [{"code": problem.code, **vars(problem)} for problem in problems[:_PROBLEMS]]
     error = {"kind": kind, "problems": told, "remedies": [remedy.as_dict() for remedy in remedies]}
     telling.write("error", **error)
     if as_json:

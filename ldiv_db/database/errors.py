@@ -141,10 +141,6 @@ class TemplateError(LdivError):
     exit_code = 3
 
 
-#: Keys of a policy below which the user's own names stand.
-_OF_NAMES = {"quasi_identifiers", "sensitive", "tables", "output", "threshold", "databases"}
-
-
 @dataclass(frozen=True)
 class Problem:
     """One thing wrong with a policy or an argument: where, what, and the way out."""
@@ -159,16 +155,13 @@ class Problem:
 
     @property
     def code(self) -> str:
-        """The key without the user's own names: `tables.key` for `tables.stays.key`, `taxonomy` for a file of one."""
+        """The key without the names below `_OF_NAMES`: `tables.key` for `tables.stays.key`, `taxonomy` for its file."""
         words, code = self.key.lstrip("-").split(" ")[0].split("."), list[str]()
         while words:
             code.append(words.pop(0))
             if code[-1] in _OF_NAMES and words:
                 del words[0]
         return ".".join(code)
-
-    def as_dict(self) -> dict[str, str]:
-        return {"code": self.code, **vars(self)}
 
 
 class PolicyError(LdivError):
@@ -197,6 +190,8 @@ def first_of(problems: Sequence[Problem], most: int = 10) -> list[Problem]:
     return [*problems[:most], *more]
 
 
+#: Keys of a policy below which the user's own names stand.
+_OF_NAMES = {"quasi_identifiers", "sensitive", "tables", "output", "threshold", "databases"}
 #: The kind that a value should be of, by the beginning of pydantic's name for the error.
 _KINDS = {
     "string": "takes a text",

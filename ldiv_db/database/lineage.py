@@ -31,8 +31,6 @@ _WITHIN = {"seq_scan", "range", "generate_series", "repeat", "repeat_row", "unne
 _DESCRIBING = ("duckdb_", "pragma_")
 #: Operators that are called like functions of tables.
 _OPERATORS = {"cte_scan", "rec_cte_scan", "dummy_scan", "column_data_scan", "delim_scan", "index_scan", "empty_scan"}
-#: Operators of which nothing is called that reads a file.
-_PLAIN = {"projection", "filter"}
 #: The functions whose argument is a statement, and the names of tables.
 _QUERY, _QUERY_TABLE = "query", "query_table"
 
@@ -77,7 +75,7 @@ def tables_read(engine: Engine, source: Relation) -> list[Relation]:
 def reads_tables_alone(engine: Engine, source: Relation) -> bool:
     """True if reading `source` reads nothing but tables, and what is in memory."""
     used = {name for name, _ in _plan(engine, source)}
-    if used <= _WITHIN | _PLAIN:  # so that the thousands of functions that there are need not be listed
+    if used <= _WITHIN | {"projection", "filter"}:  # so that thousands of functions need not be listed
         return True
     functions = {name for (name,) in engine.execute(
         "SELECT DISTINCT lower(function_name) FROM duckdb_functions() WHERE function_type = 'table'"
