@@ -125,13 +125,9 @@ def policy_of(names: Sequence[str], **changes: Any) -> dict[str, Any]:
     return {
         "individual": "who",
         "tables": {name: {**TABLES[name], "source": name, "keep": ["no"], "target": target(name)} for name in names},
-        "require": [{"frequency": 2}],
-        "algorithm": "topdown",
-        "output": {"bounds": True},
-        "over_time": "independent",
-        "seed": 7,
-        **changes,
-    }
+        "require": [{"frequency": 2}], "algorithm": "topdown", "output": {"bounds": True}, "over_time": "independent",
+        "seed": 7, **changes,
+    }  # fmt: skip
 
 
 def target(name: str) -> dict[str, str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import subprocess
 import sys
-from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import duckdb
 import pandas as pd
 import pytest
 import tables
+from beds import Bed
 from strategies import some
 
 import ldiv_db
@@ -29,6 +30,33 @@ def published(bed: Any, **changes: Any) -> dict[str, Any]:
     called = bed.run("--json", "--show-seed")
     assert called.code == 0, called.err
     return called.json
+
+
+@pytest.fixture(scope="module")
+def release(first_bed: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    folder = tmp_path_factory.mktemp("again")
+    shutil.copytree(first_bed, folder, dirs_exist_ok=True)
+    return folder, published(Bed(folder))
+
+
+@pytest.fixture
+def first(release: tuple[Path, dict[str, Any]]) -> dict[str, Any]:
+    """What the first run has said, by the policy without a seed."""
+    return release[1]
+
+
+@pytest.fixture
+def bed(release: tuple[Path, dict[str, Any]], tmp_path: Path) -> Bed:
+    """A bed in which that run was made."""
+    shutil.copytree(release[0], tmp_path, dirs_exist_ok=True)
+    return Bed(tmp_path)
+
+
+@pytest.fixture
+def fresh(first_bed: Path, tmp_path: Path) -> Bed:
+    """A bed in which nothing was run."""
+    shutil.copytree(first_bed, tmp_path, dirs_exist_ok=True)
+    return Bed(tmp_path)
 
 
 def rows(bed: Any, table: str = "published.patients") -> list[Any]:
@@ -47,8 +75,7 @@ def rows(bed: Any, table: str = "published.patients") -> list[Any]:
         1,
     ),
 )
-def test_changed_rows_stop_the_run_and_name_three_ways_on(bed: Any, change: str) -> None:
-    first = published(bed)
+def test_changed_rows_stop_the_run_and_name_three_ways_on(bed: Any, first: Any, change: str) -> None:
     bed.sql(change)
     before = rows(bed)
     message = " ".join(bed.fails(2, "run", bed.database, bed.policy).split())
@@ -79,8 +106,7 @@ def test_changed_rows_stop_the_run_and_name_three_ways_on(bed: Any, change: str)
     ),
     ids=str,
 )
-def test_the_same_rows_under_another_policy_are_a_draft(bed: Any, change: Any) -> None:
-    first = published(bed)
+def test_the_same_rows_under_another_policy_are_a_draft(bed: Any, first: Any, change: Any) -> None:
     if change == "taxonomy":
         bed.write("country.csv", (bed.folder / "country.csv").read_text().replace("Europe", "The Occident"))
     later = published(bed, **(change if isinstance(change, dict) else {}))
@@ -90,11 +116,11 @@ def test_the_same_rows_under_another_policy_are_a_draft(bed: Any, change: Any) -
 
 
 @pytest.mark.slow
-def test_a_draft_of_other_columns_hides_no_changed_rows(bed: Any) -> None:
+def test_a_draft_of_other_columns_hides_no_changed_rows(bed: Any, first: Any) -> None:
     """A run is held against every earlier one, in the columns that this one read."""
     other = {"sensitive": ["ward"], "keep": [], "identifiers": ["name", "disease"], "target": "draft"}
     other["require"] = [{"unique_distinct": 2}]
-    first, draft = published(bed), published(bed, **other)
+    draft = published(bed, **other)
     bed.sql("UPDATE patients SET disease = 'new' WHERE name = 'P3'")
     bed.write_policy(**{**AGAIN, "target": "later"})
     message = " ".join(bed.fails(2, "run", bed.database, bed.policy).split())
@@ -106,10 +132,9 @@ def test_a_draft_of_other_columns_hides_no_changed_rows(bed: Any) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_beside_a_series_is_not_hidden_by_a_draft(bed: Any) -> None:
-    run = published(bed, over_time="independent")
+def test_a_run_beside_a_series_is_not_hidden_by_a_draft(bed: Any, first: Any) -> None:
     published(bed, key="name", identifiers=[], target="series", over_time="independent")
-    assert published(bed)["unchanged"] == run["run_id"]
+    assert published(bed)["unchanged"] == first["run_id"]
     bed.write_policy(**{**AGAIN, "target": "other", "require": [{"unique_distinct": 2}]})
     message = " ".join(bed.fails(2, "run", bed.database, bed.policy).split())
     assert "release 1 of " in message and "it is not known whether its rows have changed" in message
@@ -148,16 +173,13 @@ def test_what_independent_releases_tell_together_is_shown(
 @pytest.mark.parametrize(
     ("change", "why"),
     some(
-        starmap(
-            pytest.param,
-            [
-                ("DROP TABLE out", "no table"),
-                ("DELETE FROM out WHERE class_id = 1", "out has not the 12 rows of that release"),
-                ("ALTER TABLE out RENAME s TO t", "the release out has no column 's'"),
-                ("UPDATE ldiv.run SET target = 'elsewhere'; DROP TABLE out", "no table"),
-                ("CREATE TABLE others AS SELECT id, age + 1 AS age, s FROM people", "another took its place"),
-            ],
-        ),
+        [
+            ("DROP TABLE out", "no table"),
+            ("DELETE FROM out WHERE class_id = 1", "out has not the 12 rows of that release"),
+            ("ALTER TABLE out RENAME s TO t", "the release out has no column 's'"),
+            ("UPDATE ldiv.run SET target = 'elsewhere'; DROP TABLE out", "no table"),
+            ("CREATE TABLE others AS SELECT id, age + 1 AS age, s FROM people", "another took its place"),
+        ],
         2,
     ),
 )
@@ -182,8 +204,7 @@ def test_what_cannot_be_compared_is_published_and_said(con: Any, change: str, wh
     )
 
 
-def test_a_release_that_was_withdrawn_is_held_against_nothing(bed: Any) -> None:
-    first = published(bed)
+def test_a_release_that_was_withdrawn_is_held_against_nothing(bed: Any, first: Any) -> None:
     bed.sql("DELETE FROM patients WHERE name = 'P3'")
     assert "no run" in bed.fails(2, "runs", "withdraw", bed.database, "nothing")
     found = bed.call("runs", "withdraw", bed.database, first["run_id"][:8], "--json").json["run"]
@@ -195,38 +216,29 @@ def test_a_release_that_was_withdrawn_is_held_against_nothing(bed: Any) -> None:
     assert not any(first["run_id"] in note for note in published(bed)["notes"])
 
 
-@pytest.mark.parametrize(
-    ("first", "later"),
-    some(
-        starmap(
-            pytest.param,
-            [("patients", "main.PATIENTS"), ("main.patients", '"patients"'), ("patients.csv", "./patients.csv")],
-        ),
-        1,
-    ),
-)
-def test_a_source_is_known_again_by_another_name_for_it(bed: Any, first: str, later: str) -> None:
+@pytest.mark.parametrize("later", some(["main.PATIENTS", '"patients"', "./patients.csv"], 1))
+def test_a_source_is_known_again_by_another_name_for_it(bed: Any, later: str) -> None:
     """Of a table in any spelling, of a file by any path: changed rows are not published as those of a new source."""
     export = f"COPY patients TO '{bed.folder}/patients.csv'"
     bed.sql(export)
-    published(bed, source=first)
+    if "csv" in later:
+        published(bed, source="patients.csv")
     bed.sql(f"DELETE FROM patients WHERE name = 'P3'; {export}")
-    bed.write_policy(**{**AGAIN, "source": later})
-    assert "have changed since" in " ".join(bed.fails(2, "run", bed.database, bed.policy).split())
     key = {"key": "name", "identifiers": [], "target": "published.series"}
-    bed.write_policy(**{**AGAIN, **key, "source": later})
-    assert "published this source without a key" in " ".join(bed.fails(2, "run", bed.database, bed.policy).split())
+    for changes, said in (({}, "have changed since"), (key, "published this source without a key")):
+        bed.write_policy(**{**AGAIN, **changes, "source": later})
+        assert said in " ".join(bed.fails(2, "run", bed.database, bed.policy).split())
 
 
-def test_a_run_whose_ledger_has_another_source_says_nothing(bed: Any) -> None:
-    first = published(bed)
+def test_a_run_whose_ledger_has_another_source_says_nothing(bed: Any, first: Any) -> None:
     bed.sql("CREATE TABLE others AS SELECT name, age + 1 AS age, country, disease, ward FROM patients")
     later = published(bed, source="others", target="published.others")
     assert not any(first["run_id"] in note for note in later["notes"])
 
 
 @pytest.mark.slow
-def test_a_release_that_rests_on_other_tables_is_never_called_unchanged(bed: Any) -> None:
+def test_a_release_that_rests_on_other_tables_is_never_called_unchanged(fresh: Any) -> None:
+    bed = fresh
     bed.sql("CREATE TABLE people AS SELECT age, country FROM patients, range(3)")
     asked = {
         "require": [{"distinct": 2}, {"k_map": {"k": 3, "population": "people"}}],
@@ -243,16 +255,15 @@ def test_a_release_that_rests_on_other_tables_is_never_called_unchanged(bed: Any
 
 
 @pytest.mark.slow
-def test_fingerprints_are_the_same_in_every_process(bed: Any) -> None:
-    first = published(bed)
+def test_fingerprints_are_the_same_in_every_process(bed: Any, first: Any) -> None:
     words = [sys.executable, "-m", "ldiv_db", "run", str(bed.database), str(bed.policy), "--json"]
     again = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
     assert again["unchanged"] == first["run_id"]
 
 
-def test_who_reads_what_was_published_finds_no_seed_and_nothing_of_the_source(bed: Any) -> None:
+def test_who_reads_what_was_published_finds_no_seed_and_nothing_of_the_source(bed: Any, first: Any) -> None:
     """Equal hashes would say that a source is unchanged, or which one it is to who can guess it."""
-    seeds = [published(bed)["seed"], published(bed)["seed"]]
+    seeds = [first["seed"], published(bed)["seed"]]
     secret = bed.sql("SELECT seed, hash_key, rows_hash, policy_hash FROM ldiv.run_secret")
     assert [int(row[0]) for row in secret] == seeds and all(map(all, secret))
     tables = bed.sql(
@@ -265,13 +276,14 @@ def test_who_reads_what_was_published_finds_no_seed_and_nothing_of_the_source(be
 def test_seeds_are_named_on_request(bed: Any) -> None:
     bed.write_policy(**AGAIN)
     assert "seed" not in bed.run("--json").json
-    (listed,) = bed.call("runs", bed.database, "--json", "--show-seed").json["runs"]
+    listed, _ = bed.call("runs", bed.database, "--json", "--show-seed").json["runs"]
     assert listed["seed"] in "".join(bed.run("--show-seed").out.split())
     assert listed["seed"] not in bed.call("runs", bed.database, "--json").out
 
 
-def test_rows_that_a_null_left_out_are_no_change(bed: Any) -> None:
+def test_rows_that_a_null_left_out_are_no_change(fresh: Any) -> None:
     """Of the same rows another policy may read more: the first release is held against what it read itself."""
+    bed = fresh
     bed.sql("UPDATE patients SET disease = NULL WHERE name = 'P3'")
     first = published(bed, nulls_sensitive="suppress")
     later = published(bed, nulls_sensitive="value")
@@ -290,11 +302,11 @@ TRANSPARENT = {
 
 
 def people() -> pd.DataFrame:
-    rows = [(i, 20 + i * 37 % 60, f"d{i * i % 61 % 9}") for i in range(60)]
+    rows = [(i, 20 + i * 37 % 60, f"d{i * i % 61 % 9}") for i in range(30)]
     return pd.DataFrame(rows, columns=["id", "age", "s"])
 
 
-@pytest.mark.parametrize("given", some(["frame", "objects", "csv", "query"], 2))
+@pytest.mark.parametrize("given", some(["frame", "objects", "csv", "query"], 1))
 def test_what_no_later_run_can_know_of_is_said_and_promises_nothing_of_others(tmp_path: Path, given: str) -> None:
     people().to_csv(tmp_path / "people.csv", index=False)
     source = {"csv": "people.csv", "query": {"query": f"SELECT * FROM '{tmp_path}/people.csv'"}}.get(given)
@@ -331,8 +343,7 @@ def test_a_frame_has_a_ledger_in_a_file_as_catalog(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("other", some(["release", "policy"], 1))
-def test_a_new_version_is_told_from_another_policy(bed: Any, other: str) -> None:
-    first = published(bed)
+def test_a_new_version_is_told_from_another_policy(bed: Any, first: Any, other: str) -> None:
     older = json.dumps({**first["versions"], "ldiv_db": "0.0.9"})
     bed.sql(f"UPDATE ldiv.run SET versions = '{older}'")
     if other == "policy":

@@ -14,12 +14,9 @@ from ldiv_db.running import dbt_model
 from ldiv_db.running.dbt_model import no_rows, prepare, publish
 
 POLICY = {
-    "identifiers": ["id"],
-    "quasi_identifiers": {"age": {"numeric": True}},
-    "sensitive": ["disease"],
-    "require": [{"unique_distinct": 3}],
-    "algorithm": "bsgi",
-}
+    "identifiers": ["id"], "quasi_identifiers": {"age": {"numeric": True}}, "sensitive": ["disease"],
+    "require": [{"unique_distinct": 3}], "algorithm": {"name": "bsgi", "select": "bisect"},
+}  # fmt: skip
 SERIES = {"key": "id", **{name: value for name, value in POLICY.items() if name != "identifiers"}}
 SOURCE = ("temp", "main", "model.shop.people")
 DISEASES = "CASE i % 3 WHEN 0 THEN 'flu' WHEN 1 THEN 'HIV' ELSE 'asthma' END"
@@ -109,12 +106,9 @@ def test_a_build_of_what_is_unchanged_says_so_and_another_stops(con: Any) -> Non
 def test_a_model_counts_people_as_a_run_does(con: Any) -> None:
     """Two people are too few for k = 3, however many rows they have."""
     policy = POLICY | {
-        "individual": {"column": "who", "rows": "together"},
-        "output": {"person": "person_no"},
-        "require": [{"k": 3}],
-        "over_time": "independent",
-        "algorithm": "topdown",
-    }
+        "individual": {"column": "who", "rows": "together"}, "output": {"person": "person_no"}, "require": [{"k": 3}],
+        "over_time": "independent", "algorithm": "topdown",
+    }  # fmt: skip
     build(con, settings(policy), "SELECT *, id // 2 AS who FROM people")
     con.commit()
     ((least,),) = con.execute(

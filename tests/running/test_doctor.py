@@ -68,16 +68,8 @@ def test_statements_for_services_that_were_never_there_are_read_and_resolved(dia
     assert there.duckdb.execute("SELECT count(*) FROM duckdb_tables()").fetchall() == [(0,)]
 
 
-def test_a_run_says_that_we_never_executed_its_statements_there(there, con):
-    place(there, con, rows_of(random.Random(1), 40))
-    said = [note for note in ldiv_db.run(there.connection, policy()).notes if "never executed by us" in note]
-    emulated = {"snowflake": "fakesnow 0.12", "bigquery": "bqemulator 1.4"}.get(there.dialect)
-    name = TRAITS[there.dialect].name
-    assert said == ([f"{name}: executed on an emulator alone ({emulated}), never executed by us"] if emulated else [])
-
-
 @pytest.mark.slow
-def test_a_release_that_a_history_keeps_is_said_to_be_there(there, con):
+def test_a_run_says_that_a_history_keeps_its_release_and_that_we_never_executed_its_statements(there, con):
     place(there, con, rows_of(random.Random(2), 40))
     first, second = (ldiv_db.run(there.connection, policy(require=[{"frequency": n}])).notes for n in (3, 2))
     appended = ldiv_db.run(there.connection, policy(target={"table": "released", "if_exists": "append"})).notes
@@ -85,16 +77,10 @@ def test_a_release_that_a_history_keeps_is_said_to_be_there(there, con):
     ends = TRAITS[there.dialect].history
     assert [len(notes) for notes in told] == [0, int(bool(ends)), 0]
     assert ends == "" or told[1][0].endswith(f"; this ends it: {ends.format(table='released')}")
-
-
-def test_a_connection_of_duckdb_is_as_it_was(tmp_path, few):
-    with duckdb.connect(tmp_path / "w.duckdb") as con:
-        con.execute("CREATE TABLE people (id INTEGER)")
-        assert ldiv_db.doctor(con).holds
-        assert con.execute("SELECT table_name FROM duckdb_tables()").fetchall() == [("people",)]
-        con.execute("BEGIN")
-        with pytest.raises(ldiv_db.PolicyError, match="has begun"):
-            ldiv_db.doctor(con)
+    said = [note for note in first if "never executed by us" in note]
+    emulated = {"snowflake": "fakesnow 0.12", "bigquery": "bqemulator 1.4"}.get(there.dialect)
+    name = TRAITS[there.dialect].name
+    assert said == ([f"{name}: executed on an emulator alone ({emulated}), never executed by us"] if emulated else [])
 
 
 BROKEN = {
@@ -125,22 +111,22 @@ def test_what_fails_is_told_with_the_statement_and_nothing_is_left(monkeypatch, 
     assert there.duckdb.execute(made).fetchall() == []
 
 
-@pytest.mark.slow
-def test_a_release_of_other_rows_is_no_good_one(monkeypatch):
-    made = Warehouse.rows_of
-    monkeypatch.setattr(Warehouse, "rows_of", lambda self, staged: f"{made(self, staged)} LIMIT 11")
-    visit = ldiv_db.doctor(Connection("databricks"), dialect="databricks")
-    assert "0 rows are others, as [] in place of [(" in failed(visit)["classes"]
+_ROWS_OF = Warehouse.rows_of
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("step", "says"), [("change", "the ledger says: written, written"), ("exists", "already exists")]
+    ("step", "done", "check", "says"),
+    [
+        ("rows_of", lambda *of: f"{_ROWS_OF(*of)} LIMIT 11", "classes", "0 rows are others, as [] in place of [("),
+        ("change", lambda *of: False, "the ledger, and rows behind others", "the ledger says: written, written"),
+        ("exists", lambda *of: False, "the ledger, and rows behind others", "already exists"),
+    ],
 )
-def test_a_ledger_that_cannot_be_kept_is_told(monkeypatch, few, step, says):
-    monkeypatch.setattr(Warehouse, step, lambda *given: False)
+def test_other_rows_and_a_ledger_that_cannot_be_kept_are_told(monkeypatch, few, step, done, check, says):
+    monkeypatch.setattr(Warehouse, step, done)
     visit = ldiv_db.doctor(Connection("trino"), dialect="trino")
-    assert says in failed(visit)["the ledger, and rows behind others"]
+    assert says in failed(visit)[check]
 
 
 @pytest.mark.slow
@@ -153,18 +139,7 @@ def test_a_schema_that_cannot_be_dropped_is_named(monkeypatch, few):
 
 
 @pytest.mark.slow
-def test_an_empty_schema_stays_and_one_with_tables_is_refused(few):
-    there = Connection("databricks")
-    there.duckdb.execute("CREATE SCHEMA sandbox")
-    assert ldiv_db.doctor(there, "sandbox", "databricks").holds
-    there.duckdb.execute("CREATE TABLE sandbox.run AS SELECT 1 AS run_id")
-    with pytest.raises(ldiv_db.PolicyError, match="sandbox has 1 tables"):
-        ldiv_db.doctor(there, "sandbox", "databricks")
-    assert there.duckdb.execute("SELECT table_name FROM duckdb_tables()").fetchall() == [("run",)]
-
-
-@pytest.mark.slow
-def test_a_table_that_another_makes_meanwhile_stays(monkeypatch):
+def test_an_empty_schema_stays_with_what_another_makes_in_it_and_one_with_tables_is_refused(monkeypatch, few):
     there, made = Connection("databricks"), Warehouse.make_table
 
     def make(self, table, columns, withheld=False):
@@ -172,8 +147,11 @@ def test_a_table_that_another_makes_meanwhile_stays(monkeypatch):
         there.duckdb.execute("CREATE TABLE IF NOT EXISTS sandbox.theirs (id INTEGER)")
 
     there.duckdb.execute("CREATE SCHEMA sandbox")
+    assert ldiv_db.doctor(there, "sandbox", "databricks").holds
     monkeypatch.setattr(Warehouse, "make_table", make)
     assert ldiv_db.doctor(there, "sandbox", "databricks").holds
+    with pytest.raises(ldiv_db.PolicyError, match="sandbox has 1 tables"):
+        ldiv_db.doctor(there, "sandbox", "databricks")
     assert there.duckdb.execute("SELECT table_name FROM duckdb_tables()").fetchall() == [("theirs",)]
 
 
@@ -184,10 +162,18 @@ def test_a_warehouse_without_schemas_is_tried_as_a_file(tmp_path):
         assert Warehouse(there).tables(Relation(("people",))) == []
 
 
-def test_the_command_says_all_as_json_and_ends_by_what_it_found(call, few, monkeypatch):
-    ends = call("doctor", ":memory:", "--json")
+def test_the_command_says_what_it_found_and_leaves_the_database_as_it_was(call, few, tmp_path, monkeypatch):
+    with duckdb.connect(tmp_path / "w.duckdb") as con:
+        con.execute("CREATE TABLE people (id INTEGER)")
+    ends = call("doctor", tmp_path / "w.duckdb", "--json")
     assert (ends.code, ends.json["holds"], ends.json["service"]) == (0, True, "DuckDB")
     assert {"name", "seconds", "problem", "statement"} == set(ends.json["checks"][0])
+    with duckdb.connect(tmp_path / "w.duckdb") as con:
+        assert con.execute("SELECT table_name FROM duckdb_tables()").fetchall() == [("people",)]
+        con.begin()
+        with pytest.raises(ldiv_db.PolicyError, match="has begun"):
+            ldiv_db.doctor(con)
     monkeypatch.setattr("ldiv_db.running.doctor._rows", lambda bed, name: {object(): 1})
+    monkeypatch.setattr("ldiv_db.running.doctor._enter", lambda bed: "")
     ends = call("doctor", ":memory:")
     assert ends.code == 1 and "classes: " in ends.out

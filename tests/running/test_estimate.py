@@ -19,7 +19,7 @@ from tests.benchmarks.command import engine_on
 
 POLICY = {
     "source": "t", "target": "released", "quasi_identifiers": {"x": {"numeric": True}}, "sensitive": ["s"],
-    "keep": ["note"], "require": [{"distinct": 2}], "algorithm": "bsgi",
+    "keep": ["note"], "require": [{"distinct": 2}], "algorithm": {"name": "bsgi", "select": "bisect"},
 }  # fmt: skip
 PLENTY = Estimate(
     memory=1000, memory_limit=5000, overflow=0, temp_directory="/spill", temp_free=10, release=300, disk_free=400

@@ -340,15 +340,10 @@ def test_the_first_and_the_last_day_have_a_place(con):
     rows = ", ".join(f"({value(days[i % 2], 'DATE')}, {i % 3}, {i})" for i in range(12))
     con.execute("CREATE TABLE t AS FROM (VALUES " + rows + ") AS v(x, s, rid)")
     policy = {"source": "t", "target": "released", "quasi_identifiers": {"x": YEARS}, "sensitive": ["s"],
-              "keep": ["rid"], "require": [{"distinct": 2}]}  # fmt: skip
+              "keep": ["rid"], "require": [{"distinct": 2}], "algorithm": "mondrian"}  # fmt: skip
     ldiv_db.run(con, policy)
-    assert {x for (x,) in con.execute("SELECT DISTINCT CAST(x AS VARCHAR) FROM released").fetchall()} <= {
-        *days,
-        "0001",
-        "1",
-        "9999",
-        "*",
-    }
+    published = {x for (x,) in con.execute("SELECT DISTINCT CAST(x AS VARCHAR) FROM released").fetchall()}
+    assert published <= {*days, "0001", "1", "9999", "*"}
 
 
 @pytest.mark.parametrize("role", some(["qi", "sensitive", "keep"], 1))
@@ -366,7 +361,7 @@ def test_the_two_zeros_are_told_apart_in_whatever_order_rows_stand(role):
             roles = {"sensitive": ["z" if role == "sensitive" else "v" if role == "qi" else "rid"]}
             rest = [name for name in ("z", "v", "rid") if name not in keys and name not in roles["sensitive"]]
             policy = {"source": "t", "target": "released", "quasi_identifiers": keys, **roles, "keep": rest}
-            algorithm = {"name": "bsgi", "residue": "suppress"}
+            algorithm = {"name": "bsgi", "select": "bisect", "residue": "suppress"}
             ldiv_db.run(con, policy | {"require": [{"distinct": 2}], "algorithm": algorithm})
             released.add(str(con.execute("SELECT COLUMNS(*)::VARCHAR FROM released").fetchall()))
     assert len(released) == 1 and released.pop().count("'-0.0'") == (0 if role == "qi" else 3)

@@ -40,17 +40,11 @@ def policy(
     require: list[dict[str, Any]], algorithm: Any, harmless: Any = ("none", None), **more: Any
 ) -> dict[str, Any]:
     return {
-        "source": "people",
-        "target": {"table": "published", "if_exists": "replace"},
+        "source": "people", "target": {"table": "published", "if_exists": "replace"},
         "quasi_identifiers": {"age": {"taxonomy": {"ranges": [4, 8]}}, "zip": {"taxonomy": {"prefix": [2, 1]}}},
-        "sensitive": {"job": {"harmless": list(harmless)}},
-        "keep": ["note"],
-        "require": require,
-        "nulls_sensitive": "value",
-        "algorithm": algorithm,
-        "seed": 3,
-        **more,
-    }
+        "sensitive": {"job": {"harmless": list(harmless)}}, "keep": ["note"], "require": require,
+        "nulls_sensitive": "value", "algorithm": algorithm, "seed": 3, **more,
+    }  # fmt: skip
 
 
 def published(con: Any) -> list[tuple[Any, Any]]:
@@ -114,24 +108,13 @@ def test_a_check_judges_as_defined(con: Any, case: int) -> None:
     draw = random.Random(case)
     fill(con, "people", COLUMNS, people(draw))
     rows = [(zip_, job) for zip_, job in con.execute("SELECT zip, job FROM people").fetchall()]
-    for name, argument in REQUIRED:
-        sensitive = {"job": {"harmless": ["none", None]}}
-        (audit,) = ldiv_db.check(con, "people", ["zip"], sensitive, [{name: argument}])
-        (verdict,) = audit.verdicts
+    required = [{name: argument} for name, argument in REQUIRED]
+    (audit,) = ldiv_db.check(con, "people", ["zip"], {"job": {"harmless": ["none", None]}}, required)
+    for (name, argument), verdict in zip(REQUIRED, audit.verdicts, strict=True):
         found = bad(rows, name, argument, ("none", None))
         assert (verdict.violating_classes, verdict.holds) == (len(found), not found)
         assert verdict.violating_rows == sum(key in found for key, _ in rows)
         assert verdict.classes == audit.classes == len(oracle.group(rows))
-
-
-@pytest.mark.slow
-def test_less_is_lost_than_where_all_values_are_protected(con: Any) -> None:
-    draw = random.Random(4)
-    jobs = draw.sample(["none"] * 30 + ["cook"] * 15 + ["clerk"] * 15, 60)
-    rows = [(20 + i % 24, f"{i % 2 + 1}{'ab'[i % 3 % 2]}", job, i) for i, job in enumerate(jobs)]
-    fill(con, "people", COLUMNS, rows)
-    spared = ldiv_db.run(con, policy([{"frequency": 2}], "topdown", ["none"])).loss.lm
-    assert spared < ldiv_db.run(con, policy([{"frequency": 2}], "topdown", sensitive=["job"])).loss.lm
 
 
 def test_auto_asks_the_others_how_frequent_they_are(con: Any) -> None:
@@ -175,7 +158,6 @@ def test_bsgi_says_why_a_series_of_its_own_has_none(con: Any) -> None:
     asked |= {"sensitive": {"dx": {"harmless": ["x1"]}}, "require": [{"frequency": 2}], "over_time": "independent"}
     with pytest.raises(PolicyError, match=r"bsgi protects every value alike.*algorithm: auto, topdown"):
         ldiv_db.run(con, asked | {"algorithm": "bsgi"})
-    assert ldiv_db.run(con, asked | {"algorithm": "topdown"}).figures["rows_published"] == 60
 
 
 def test_a_series_may_give_a_frequent_value_a_threshold_of_its_own(con: Any) -> None:
@@ -220,7 +202,7 @@ def test_numbers_are_named_as_their_column_writes_them(con: Any) -> None:
     fill(
         con, "people", {"age": "INTEGER", "pay": "DECIMAL(6,2)"}, [(20 + i, [0, 0, "9.5", 7][i % 4]) for i in range(24)]
     )
-    asked = policy([{"frequency": 3}], "peel", keep=[], sensitive={"pay": {"harmless": 0}})
+    asked = policy([{"frequency": 3}], "topdown", keep=[], sensitive={"pay": {"harmless": 0}})
     asked["quasi_identifiers"] = {"age": {"numeric": True}}
     ldiv_db.run(con, asked)
     rows = con.execute("SELECT age, CAST(pay AS VARCHAR) FROM published").fetchall()

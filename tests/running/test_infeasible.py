@@ -1,7 +1,6 @@
 """What cannot be done is refused with one clear error, and the database stays as it was."""
 
 import re
-from itertools import starmap
 
 import duckdb
 import pytest
@@ -20,14 +19,9 @@ ROWS = [(f"n{i}", 20 + i, "abc"[i % 3]) for i in range(9)]
 
 def policy(**changes):
     base = {
-        "source": "t",
-        "target": "released",
-        "identifiers": ["name"],
-        "quasi_identifiers": {"age": {"numeric": True}},
-        "sensitive": ["secret"],
-        "require": [{"distinct": 3}],
-        "algorithm": "bsgi",
-    }
+        "source": "t", "target": "released", "identifiers": ["name"], "quasi_identifiers": {"age": {"numeric": True}},
+        "sensitive": ["secret"], "require": [{"distinct": 3}], "algorithm": "bsgi",
+    }  # fmt: skip
     return base | changes
 
 
@@ -238,16 +232,6 @@ def test_a_release_that_fails_its_audit_is_not_published(con, table, snapshot, m
     assert snapshot(con) == before
 
 
-def test_a_run_joins_the_callers_transaction(con, table, snapshot):
-    table("t", COLUMNS, ROWS)
-    before = snapshot(con)
-    con.execute("BEGIN")
-    ldiv_db.run(con, policy())
-    assert con.execute("SELECT count(*) FROM released").fetchone() == (9,)
-    con.execute("ROLLBACK")
-    assert snapshot(con) == before
-
-
 def test_large_whole_numbers_keep_apart_from_null(con, table):
     """Numbers past 2^53, where doubles have gaps."""
     big = 2**53
@@ -271,21 +255,18 @@ def test_what_keeps_individuals_apart_cannot_promise_is_said_of_them(con, algori
         assert "bsgi" not in str(error.value)
 
 
-@pytest.mark.parametrize("rows", some(["apart", "together", "aligned"], 2))
+@pytest.mark.parametrize("rows", some(["together", "apart", "aligned"], 2))
 @pytest.mark.parametrize(
     ("whose", "values", "require"),
     some(
-        starmap(
-            pytest.param,
-            [
-                ((1, 1, 1, 1), "abcd", {"k": 2}),
-                ((1, 1, 1, 1), "abcd", {"frequency": 2}),
-                ((1, 1, 1, 1), "abcd", {"distinct": 2}),
-                ((1, 1, 2, 2, 3, 3), "vavbvc", {"frequency": 2}),
-                ((1, 1, 1, 2, 2), "abcde", {"k": 3}),
-            ],
-        ),
-        2,
+        [
+            ((1, 1, 1, 1), "abcd", {"frequency": 2}),
+            ((1, 1, 1, 1), "abcd", {"k": 2}),
+            ((1, 1, 1, 1), "abcd", {"distinct": 2}),
+            ((1, 1, 2, 2, 3, 3), "vavbvc", {"frequency": 2}),
+            ((1, 1, 1, 2, 2), "abcde", {"k": 3}),
+        ],
+        1,
     ),
 )
 def test_a_plan_refuses_too_few_people_as_a_run_does(rows, whose, values, require):
@@ -295,15 +276,11 @@ def test_a_plan_refuses_too_few_people_as_a_run_does(rows, whose, values, requir
     listed = [(who, day, 20 + day, value) for day, (who, value) in enumerate(zip(whose, values, strict=True))]
     con.executemany("INSERT INTO visits VALUES (?, ?, ?, ?)", listed)
     policy = {
-        "source": "visits",
-        "target": "release",
-        "quasi_identifiers": {"age": {"numeric": True}},
-        "sensitive": ["dx"],
+        "source": "visits", "target": "release", "quasi_identifiers": {"age": {"numeric": True}}, "sensitive": ["dx"],
         "identifiers": ["day"],
         "individual": {"column": "who", "rows": rows, **({"order": "day"} if rows == "aligned" else {})},
-        "require": [require],
-        "algorithm": "topdown",
-    }
+        "require": [require], "algorithm": "topdown",
+    }  # fmt: skip
     if rows == "aligned" and len(set(whose)) == 3:
         return  # by one row each everybody has another value, or not, as it is drawn
     with pytest.raises(InfeasibleError) as planned:

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from strategies import some
 from tables import fill
 
 import ldiv_db
@@ -194,7 +195,7 @@ def policy(con, algorithm):
     }
 
 
-@pytest.mark.parametrize("algorithm", ["topdown", "mondrian", "bsgi", "cuts", "peel", "fast", "auto"])
+@pytest.mark.parametrize("algorithm", some(["topdown", "bsgi", "auto", "mondrian", "cuts", "peel", "fast"], 3))
 def test_a_run_says_what_it_does_now_and_what_it_will(con, algorithm):
     went, ahead = [], []
     listener = ldiv_db.Listener(on_stage=went.append, on_expected=ahead.extend)
@@ -211,7 +212,7 @@ def test_a_plan_says_how_long_a_run_takes(con):
     assert sum(stage.seconds for stage in expected([("forming classes by topdown", 2 * 10**6)], 2 * 10**6, 7)) > 5
 
 
-@pytest.mark.parametrize("algorithm", ["topdown", "auto"])
+@pytest.mark.parametrize("algorithm", some(["topdown", "auto"], 1))
 def test_a_plan_of_many_columns_expects_time_for_each(con, algorithm):
     def planned(columns):
         make_people(con, 60, columns)

@@ -57,14 +57,9 @@ def fill_visits(con: duckdb.DuckDBPyConnection, rows: list[tuple[Any, ...]]) -> 
 
 #: What policies of these rows say in common.
 KEYS: dict[str, Any] = {
-    "source": "visits",
-    "target": "release",
-    "quasi_identifiers": {"age": {"numeric": True}, "zone": {}},
-    "sensitive": ["value"],
-    "identifiers": ["row_no"],
-    "output": {"person": "who"},
-    "algorithm": "topdown",
-}
+    "source": "visits", "target": "release", "quasi_identifiers": {"age": {"numeric": True}, "zone": {}},
+    "sensitive": ["value"], "identifiers": ["row_no"], "output": {"person": "who"}, "algorithm": "topdown",
+}  # fmt: skip
 
 
 def published(
@@ -73,17 +68,11 @@ def published(
     """The release as rows (the class, value, person): the number of a row is kept, which tells whose it is."""
     fill_visits(con, rows)
     policy = {
-        "source": "visits",
-        "target": {"table": "release", "if_exists": "replace"},
+        "source": "visits", "target": {"table": "release", "if_exists": "replace"},
         "quasi_identifiers": {"age": {"taxonomy": {"ranges": [5, 10, 20]}}, "zone": {"taxonomy": {"prefix": [2, 1]}}},
-        "sensitive": ["value"],
-        "keep": ["row_no"],
-        "individual": {"column": "person", "rows": mode},
-        "require": [require],
-        "algorithm": algorithm,
-        "over_time": "independent",
-        "seed": 11,
-    }
+        "sensitive": ["value"], "keep": ["row_no"], "individual": {"column": "person", "rows": mode},
+        "require": [require], "algorithm": algorithm, "over_time": "independent", "seed": 11,
+    }  # fmt: skip
     ldiv_db.run(con, policy)
     columns = [name for name, *_ in con.execute("DESCRIBE release").fetchall() if name not in ("row_no", "value")]
     labels = ", ".join(f'"{name}"' for name in columns)
@@ -103,11 +92,10 @@ def argument_of(require: dict[str, Any]) -> tuple[str, Any]:
 def test_global_recodings_count_people(algorithm: str) -> None:
     """Of people whose rows stand apart; together only where nobody's quasi-identifiers vary."""
     con, rng = duckdb.connect(), random.Random(algorithm)
-    for require in ({"k": 3}, {"frequency": 2}):
+    for mode, require in (("apart", {"frequency": 2}), ("together", {"k": 3})):
         rows = [(no, who, 20 + 2 * (who or 0) % 30, "n1", value) for no, who, _, _, value in visits(rng, 40)]
-        for mode in ("apart", "together"):
-            release = published(con, rows, mode, require, algorithm)
-            assert not oracle.people_violations(release, *argument_of(require))
+        release = published(con, rows, mode, require, algorithm)
+        assert not oracle.people_violations(release, *argument_of(require))
 
 
 def test_a_global_recoding_has_no_label_for_people_who_vary() -> None:
@@ -137,8 +125,8 @@ def test_one_row_a_person_publishes_what_rows_do() -> None:
 
 def test_unique_values_and_bsgi_keep_the_rows_of_a_person_apart() -> None:
     con, rng = duckdb.connect(), random.Random(3)
-    for algorithm, require in (("bsgi", {"frequency": 2}), ("auto", {"unique_distinct": 2})):
-        release = published(con, visits(rng, 60), "apart", require, algorithm)
+    for require in ({"frequency": 2}, {"unique_distinct": 2}):
+        release = published(con, visits(rng, 20), "apart", require, {"name": "bsgi", "select": "bisect"})
         for pairs in oracle.people_of(release).values():
             known = [person for person, _ in pairs if person is not None]
             assert len(known) == len(set(known))
@@ -165,14 +153,9 @@ def test_rows_do_not_judge_the_release_of_a_policy_that_counts_people() -> None:
         "CREATE TABLE released AS SELECT '*' AS age, 'd' || i AS value, i // 3 AS who, 1 AS class_id FROM range(6) r(i)"
     )
     policy: dict[str, Any] = {
-        "source": "visits",
-        "target": "released",
-        "quasi_identifiers": ["age"],
-        "sensitive": ["value"],
-        "individual": "person",
-        "require": [{"k": 3}],
-        "algorithm": "topdown",
-    }
+        "source": "visits", "target": "released", "quasi_identifiers": ["age"], "sensitive": ["value"],
+        "individual": "person", "require": [{"k": 3}], "algorithm": "topdown",
+    }  # fmt: skip
     found = ldiv_db.check(con, "released", policy=policy)
     (audit,) = found
     assert (
@@ -260,18 +243,12 @@ def test_a_pseudonym_means_nothing_in_another_release_of_the_same_seed(change: s
         con.execute("CREATE OR REPLACE TABLE stays (person VARCHAR, age INT, value VARCHAR)")
         con.executemany("INSERT INTO stays VALUES (?, ?, ?)", rows)
         policy = {
-            "source": "stays",
-            "target": {"table": "release", "if_exists": "replace"},
-            "quasi_identifiers": {"age": {"numeric": True}},
-            "sensitive": ["value"],
-            "keep": ["person"],
-            "individual": {"column": "id", "rows": "together"},
-            "output": {"person": "number"},
-            "require": [{"k": 2 + number * (change == "policy")}],
-            "algorithm": "topdown",
-            "over_time": "independent",
+            "source": "stays", "target": {"table": "release", "if_exists": "replace"},
+            "quasi_identifiers": {"age": {"numeric": True}}, "sensitive": ["value"], "keep": ["person"],
+            "individual": {"column": "id", "rows": "together"}, "output": {"person": "number"},
+            "require": [{"k": 2 + number * (change == "policy")}], "algorithm": "topdown", "over_time": "independent",
             "seed": 3,
-        }
+        }  # fmt: skip
         con.execute("ALTER TABLE stays ADD COLUMN id VARCHAR; UPDATE stays SET id = person")
         ldiv_db.run(con, policy)
         orders.append([p for (p,) in con.execute("SELECT person FROM release ORDER BY number").fetchall() if p < "P30"])

@@ -23,16 +23,10 @@ from ldiv_db.database.names import Relation
 from ldiv_db.requirements import parse_requirement
 
 POLICY: dict[str, Any] = {
-    "source": "visits",
-    "target": {"table": "release", "if_exists": "replace"},
-    "quasi_identifiers": {"age": {"numeric": True}},
-    "sensitive": ["value"],
-    "individual": "person",
-    "require": [{"frequency": 2}],
-    "algorithm": "topdown",
-    "over_time": "independent",
-    "seed": 1,
-}
+    "source": "visits", "target": {"table": "release", "if_exists": "replace"},
+    "quasi_identifiers": {"age": {"numeric": True}}, "sensitive": ["value"], "individual": "person",
+    "require": [{"frequency": 2}], "algorithm": "topdown", "over_time": "independent", "seed": 1,
+}  # fmt: skip
 #: A class of two people, of whom one has two of the three rows.
 PAIRS = [(30, "x", "A"), (30, "x", "A"), (30, "y", "B")]
 
@@ -60,6 +54,7 @@ def classes_of(con: Any, columns: str = "class_id, age") -> dict[Any, list[str]]
     return found
 
 
+@pytest.mark.usefixtures("no_remedies")
 def test_two_rows_of_one_of_two_people_are_too_many(con: Any) -> None:
     place(con, PAIRS)
     with pytest.raises(InfeasibleError, match=r"as one class, by its rows; the nearest it meets is l: 1\.5"):
@@ -69,7 +64,8 @@ def test_two_rows_of_one_of_two_people_are_too_many(con: Any) -> None:
     assert weaker.audits[0].holds and "1.5 (rows / top value's rows, by rows)" in str(weaker)
 
 
-@pytest.mark.parametrize("algorithm", some(["topdown", "cuts", "mondrian", "peel", "stratified", "auto", "tds"], 2))
+@pytest.mark.usefixtures("no_remedies")
+@pytest.mark.parametrize("algorithm", some(["topdown", "cuts", "mondrian", "peel", "stratified", "auto", "tds"], 1))
 @search(2, seed=seeds)
 def test_every_class_is_good_by_its_rows(con: Any, algorithm: str, seed: int) -> None:
     requirements = [
@@ -100,7 +96,7 @@ def test_the_audit_reads_people_and_rows(con: Any, engine: Engine) -> None:
         argument = {"frequency:2": 2, "frequency:1.5": 1.5, "entropy:1.8": 1.8, "k:3": 3, "distinct:2": 2}.get(
             text, {"alpha": 0.5, "k": 2}
         )
-        for _ in range(3):
+        for _ in range(2):
             place(con, [(draw.randrange(4), *row[1:]) for row in repeated(draw, 12)])
             subject = Subject(Relation(("visits",)), ["age"], person="person", by_rows=True)
             (verdict,) = audit_table(engine, subject, "value", [requirement], twice=True).verdicts
@@ -135,7 +131,8 @@ def test_check_finds_by_rows_what_no_column_of_people_is_needed_for(con: Any) ->
         ldiv_db.check_sql("release", policy=POLICY)
 
 
-@search(4, seed=seeds)
+@pytest.mark.usefixtures("no_remedies")
+@search(3, seed=seeds)
 def test_all_worlds_of_a_release_keep_the_bounds(con: Any, seed: int) -> None:
     """A world gives the rows of each class its values in some order; all are as likely to who takes rows as alike.
 
@@ -144,7 +141,7 @@ def test_all_worlds_of_a_release_keep_the_bounds(con: Any, seed: int) -> None:
     draw = random.Random(seed)
     l = draw.choice([2, 3])
     values = "abcd"[: draw.randint(l, 4)]
-    rows = [(draw.randrange(20, 40), draw.choice(values), str(draw.randrange(7))) for _ in range(draw.randint(l, 12))]
+    rows = [(draw.randrange(20, 40), draw.choice(values), str(draw.randrange(7))) for _ in range(draw.randint(l, 8))]
     place(con, rows)
     try:
         ldiv_db.run(con, {**POLICY, "require": [{"frequency": l}]})
@@ -156,36 +153,6 @@ def test_all_worlds_of_a_release_keep_the_bounds(con: Any, seed: int) -> None:
             ways = list(itertools.permutations(pool, m))
             for value in set(pool):
                 assert Fraction(sum(value in way for way in ways), len(ways)) <= min(Fraction(1), Fraction(m, l))
-
-
-@search(2, seed=seeds)
-def test_who_knows_the_policy_and_not_whose_other_rows_are_is_as_unsure(seed: int) -> None:
-    """Worlds are values and owners of a class's rows, of which those that violate the policy are left out."""
-    draw, l = random.Random(seed), 2
-    found = 0
-    while found < 3:
-        size = draw.randint(2, 5)
-        pool, owners = draw.choices("abc", k=size), draw.choices(range(4), k=size)
-        rows = [(0, *row) for row in zip(pool, owners, strict=True)]
-        if oracle.people_violations(rows, "frequency", l) or max(Counter(pool).values()) * l > size:
-            continue
-        found += 1
-        worlds = list(set(itertools.permutations(zip(pool, owners, strict=True))))
-        assert not any(oracle.people_violations([(0, *row) for row in world], "frequency", l) for world in worlds)
-        for place_of_row, value in itertools.product(range(size), set(pool)):
-            assert Fraction(sum(world[place_of_row][0] == value for world in worlds), len(worlds)) <= Fraction(1, l)
-
-
-def test_who_knows_how_many_rows_everybody_has_and_the_policy_may_be_certain() -> None:
-    """As the guarantees say: A has one row, B four and C two, and no value is that of more than one of them."""
-    pool, owners = "cbaabdd", "ABBBBCC"
-    assert not oracle.people_violations([(0, *row) for row in zip(pool, owners, strict=True)], "frequency", 3)
-    worlds = [
-        world
-        for world in set(itertools.permutations(pool))
-        if not oracle.people_violations([(0, *row) for row in zip(world, owners, strict=True)], "frequency", 3)
-    ]
-    assert len(worlds) == 18 and {world[0] for world in worlds} == {"c"}
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import starmap
 from typing import Any
 
 import pytest
@@ -82,9 +81,10 @@ def test_an_identifier_that_nobody_knows_by_name_may_be_a_persons(con: Any) -> N
 
 def test_who_is_kept_apart_is_not_warned_of(con: Any) -> None:
     make(con, more="")
-    policy = kept(POLICY, individual="user", keep=[], algorithm="bsgi")
+    con.execute('DELETE FROM events WHERE hash("user") % 8 > 0')
+    policy = kept(POLICY, individual="user", keep=[], algorithm={"name": "bsgi", "select": "bisect"})
     (several,) = ldiv_db.plan(con, policy).warnings  # what others may know of rows that stand apart
-    assert several.startswith("a person has about 10 rows") and not ldiv_db.run(con, policy).people
+    assert several.startswith("a person has about 1") and not ldiv_db.run(con, policy).people
 
 
 def test_a_star_is_nobody(con: Any) -> None:
@@ -99,16 +99,13 @@ def test_a_star_is_nobody(con: Any) -> None:
 @pytest.mark.parametrize(
     ("phone", "qi"),
     some(
-        starmap(
-            pytest.param,
-            [
-                ("['iOS', 'Android'][1 + i % 2]", "ward"),  # kinds, however the column is called
-                ("'plan ' || i % 12", "ward"),
-                ("'030 ' || i % 70 || '*'", "ward"),  # labels of a release
-                ("'[' || i % 70 || ' .. ' || i % 70 + 9 || ']'", "ward"),
-                ("'n' || i % 70", "ward,phone"),  # what classes are told apart by
-            ],
-        ),
+        [
+            ("['iOS', 'Android'][1 + i % 2]", "ward"),  # kinds, however the column is called
+            ("'plan ' || i % 12", "ward"),
+            ("'030 ' || i % 70 || '*'", "ward"),  # labels of a release
+            ("'[' || i % 70 || ' .. ' || i % 70 + 9 || ']'", "ward"),
+            ("'n' || i % 70", "ward,phone"),  # what classes are told apart by
+        ],
         2,
     ),
 )
@@ -164,7 +161,7 @@ SPREADING: list[dict[str, Any]] = [
 BOUNDING = [{"frequency": 1.25}, {"distinct": 2}]
 
 
-@pytest.mark.parametrize("rows", ["together", "aligned", "tables"])
+@pytest.mark.parametrize("rows", some(["tables", "together", "aligned"], 2))
 @pytest.mark.parametrize("asked", some(SPREADING + BOUNDING, 1), ids=str)
 def test_who_may_have_a_value_in_everybodys_rows_is_said(con: Any, asked: dict[str, Any], rows: str) -> None:
     """Requirements on shares spread a person over their values: plan, run and check say how many have one of them."""
@@ -193,8 +190,17 @@ def test_who_may_have_a_value_in_everybodys_rows_is_said(con: Any, asked: dict[s
     assert any("learns no more" in note for note in told) is bounded and (bounded or most == people)
 
 
-@pytest.mark.parametrize("rows", ["together", "apart", "aligned"])
-@pytest.mark.parametrize(("own", "nearest"), [("eeee", 1), ("aabb", 2)])
+@pytest.mark.usefixtures("no_remedies")
+@pytest.mark.parametrize(
+    ("rows", "own", "nearest"),
+    some(
+        [
+            ("together", "eeee", 1), ("apart", "aabb", 2), ("aligned", "aabb", 2),
+            ("together", "aabb", 2), ("apart", "eeee", 1), ("aligned", "eeee", 1),
+        ],
+        3,
+    ),
+)  # fmt: skip
 def test_the_nearest_numbers_of_values_are_those_that_people_meet(con: Any, own: str, nearest: int, rows: str) -> None:
     """Of each value l - 1 people have none: where all four have one it is 1, however many values there are."""
     con.execute("CREATE TABLE visits (who INT, day INT, dx VARCHAR)")
@@ -206,5 +212,5 @@ def test_the_nearest_numbers_of_values_are_those_that_people_meet(con: Any, own:
         "individual": {"column": "who", "rows": rows, **order}, "algorithm": "topdown",
     }  # fmt: skip
     for asked, told in (({"distinct": 4}, f"l: {nearest}"), ({"p_sensitive": {"p": 4, "k": 2}}, f"p: {nearest}, k: 2")):
-        with pytest.raises(ldiv_db.InfeasibleError, match=f"the nearest it meets is {told}\n"):
-            ldiv_db.run(con, policy | {"require": [asked]})
+        with pytest.raises(ldiv_db.InfeasibleError, match=f"the nearest it meets is {told}"):
+            ldiv_db.plan(con, policy | {"require": [asked]})

@@ -14,7 +14,7 @@ import ldiv_db
 from ldiv_db import InfeasibleError, PolicyError
 
 COLUMNS = {"age": "INTEGER", "zip": "VARCHAR", "note": "VARCHAR"}
-ABLE = ("auto", "peel", "topdown", "mondrian", "stratified", "incognito", "tds", "cuts", "annealing")
+ABLE = ("topdown", "auto", "peel", "mondrian", "stratified", "incognito", "tds", "cuts", "annealing")
 UNABLE = ("bsgi", "tp", "tp_plus", "hilbert", "matching")
 
 
@@ -26,22 +26,17 @@ def people(draw: random.Random) -> list[tuple[Any, ...]]:
 
 def policy(k: int, algorithm: Any, **more: Any) -> dict[str, Any]:
     return {
-        "source": "people",
-        "target": {"table": "published", "if_exists": "replace"},
+        "source": "people", "target": {"table": "published", "if_exists": "replace"},
         "quasi_identifiers": {"age": {"taxonomy": {"ranges": [5, 10]}}, "zip": {"taxonomy": {"prefix": [2, 1]}}},
-        "identifiers": ["note"],
-        "require": [{"k": k}],
-        "algorithm": algorithm,
-        "seed": 3,
-        **more,
-    }
+        "identifiers": ["note"], "require": [{"k": k}], "algorithm": algorithm, "seed": 3, **more,
+    }  # fmt: skip
 
 
 def published(con: Any) -> list[tuple[Any, ...]]:
     return con.execute("SELECT * FROM published").fetchall()
 
 
-@pytest.mark.parametrize("algorithm", some(ABLE, 2))
+@pytest.mark.parametrize("algorithm", some(ABLE, 1))
 @search(2, case=seeds)
 def test_every_class_of_a_release_has_k_rows(con: Any, algorithm: str, case: int) -> None:
     draw = random.Random(f"{algorithm} {case}")
@@ -84,13 +79,13 @@ def test_a_check_counts_classes_and_no_values(con: Any, case: int) -> None:
 
 
 def test_an_attack_recognises_rows_and_tells_no_values(con: Any) -> None:
-    fill(con, "people", COLUMNS, people(random.Random(5)))
-    asked = policy(3, "peel")
+    fill(con, "people", COLUMNS, [row for row in people(random.Random(5)) if None not in row])
+    asked = policy(3, "topdown")
     ldiv_db.run(con, asked)
     sizes = Counter(published(con))
-    found = ldiv_db.attack(con, "published", policy=asked)
+    found = ldiv_db.attack(con, "published", policy=asked, population="people", downcoding=True)
     gains = {attack.name: attack.gains for attack in found.attacks}
-    assert set(gains) == {"prosecutor", "marketer", "form"}
+    assert set(gains) == {"prosecutor", "marketer", "form", "journalist", "presence", "downcoding"}
     assert gains["prosecutor"][0].gain == pytest.approx(1 / min(sizes.values()))
     assert gains["prosecutor"][0].bound == pytest.approx(1 / 3)
     assert gains["marketer"][0].gain == pytest.approx(len(sizes) / sum(sizes.values()))
@@ -98,23 +93,9 @@ def test_an_attack_recognises_rows_and_tells_no_values(con: Any) -> None:
     broken = ldiv_db.attack(con, "published", ["age", "zip"], require=[f"k:{min(sizes.values()) + 1}"])
     assert broken.holds is False
     assert ldiv_db.attack(con, "published", ["age", "zip"]).holds is None
-
-
-def test_a_journalist_counts_the_population(con: Any) -> None:
-    fill(con, "people", COLUMNS, [row for row in people(random.Random(6)) if None not in row])
-    asked = policy(2, "topdown")
-    ldiv_db.run(con, asked)
-    found = ldiv_db.attack(con, "published", policy=asked, population="people", downcoding=True)
-    assert {"journalist", "downcoding"} <= {attack.name for attack in found.attacks}
-
-
-@pytest.mark.parametrize("what", some(["known", "definetti", "targets"], 1))
-def test_attacks_that_look_for_values_are_refused(con: Any, what: str) -> None:
-    fill(con, "people", COLUMNS, people(random.Random(7)))
-    asked = policy(2, "peel")
-    ldiv_db.run(con, asked)
-    with pytest.raises(PolicyError, match=f"{what}: needs a sensitive attribute"):
-        ldiv_db.attack(con, "published", policy=asked, **{what: "people"})
+    for what in ("known", "definetti", "targets"):
+        with pytest.raises(PolicyError, match=f"{what}: needs a sensitive attribute"):
+            ldiv_db.attack(con, "published", policy=asked, **{what: "people"})
     with pytest.raises(PolicyError, match="replay: needs a sensitive attribute"):
         ldiv_db.attack(con, "published", policy=asked, replay=ldiv_db.Replay())
 
@@ -149,6 +130,6 @@ def test_more_rows_than_there_are_cannot_be_had(con: Any) -> None:
 def test_nulls_may_be_left_out(con: Any) -> None:
     rows = people(random.Random(11))
     fill(con, "people", COLUMNS, rows)
-    result = ldiv_db.run(con, policy(2, "peel", nulls="suppress"))
+    result = ldiv_db.run(con, policy(2, "topdown", nulls="suppress"))
     assert result.loss.rows_suppressed == sum(None in row[:2] for row in rows) > 0
     assert all(None not in row for row in published(con))

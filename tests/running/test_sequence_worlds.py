@@ -14,7 +14,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from strategies import numbers
+from strategies import numbers, some
 
 import ldiv_db
 from ldiv_db import InfeasibleError
@@ -62,17 +62,11 @@ def released(people: int, rng: random.Random, **more: Any) -> tuple[People, Sequ
     con.executemany("INSERT INTO visits VALUES (?, ?, ?, ?, ?)", [(no, *row) for no, row in enumerate(listed)])
     individual = {"column": "person", "rows": "aligned", "order": "day", **more}
     policy = {
-        "source": "visits",
-        "target": "release",
-        "quasi_identifiers": {"age": {"numeric": True}},
-        "sensitive": ["value"],
-        "identifiers": ["row_no"],
-        "individual": individual,
-        "output": {"bounds": True, "person": "person"},
-        "require": [{"frequency": 2}],
-        "algorithm": "topdown",
+        "source": "visits", "target": "release", "quasi_identifiers": {"age": {"numeric": True}},
+        "sensitive": ["value"], "identifiers": ["row_no"], "individual": individual,
+        "output": {"bounds": True, "person": "person"}, "require": [{"frequency": 2}], "algorithm": "topdown",
         "seed": rng.randrange(10**6),
-    }
+    }  # fmt: skip
     ldiv_db.run(con, policy)
     known: People = defaultdict(list)
     for person, age, *_ in sorted(listed, key=lambda row: (row[0], row[3])):
@@ -80,11 +74,11 @@ def released(people: int, rng: random.Random, **more: Any) -> tuple[People, Sequ
     return known, sequences_of(con, "position")
 
 
-@pytest.mark.parametrize("more", [{}, {"rows_at_most": 3}, {"rows_at_most": 2}])
+@pytest.mark.parametrize("more", some([{}, {"rows_at_most": 2}, {"rows_at_most": 3}], 2))
 def test_nobody_is_surer_than_is_promised(more: dict[str, int]) -> None:
     """Not even who knows everything but the values: no posterior is above 1/2 under `frequency: 2`."""
     tried, worst, several = 0, Fraction(0), 0
-    for number in numbers(10):
+    for number in numbers(3):
         rng = random.Random(f"worlds {number} {more}")
         try:
             people, sequences = released(rng.randrange(4, 9), rng, **more)
@@ -109,15 +103,10 @@ def test_rows_together_do_not_withstand_who_knows_their_numbers() -> None:
     con.execute("CREATE TABLE visits (person VARCHAR, age INT, value VARCHAR)")
     con.execute("INSERT INTO visits VALUES ('A', 1, 'x'), ('A', 2, 'x'), ('B', 3, 'y')")
     policy: dict[str, Any] = {
-        "source": "visits",
-        "target": "release",
-        "quasi_identifiers": {"age": {"numeric": True}},
-        "sensitive": ["value"],
-        "individual": {"column": "person", "rows": "together"},
-        "output": {"bounds": True, "person": "person"},
-        "require": [{"frequency": 2}],
-        "algorithm": "topdown",
-    }
+        "source": "visits", "target": "release", "quasi_identifiers": {"age": {"numeric": True}},
+        "sensitive": ["value"], "individual": {"column": "person", "rows": "together"},
+        "output": {"bounds": True, "person": "person"}, "require": [{"frequency": 2}], "algorithm": "topdown",
+    }  # fmt: skip
     ldiv_db.run(con, policy)
     people = {0: [1, 2], 1: [3]}
     assert posteriors(people, sequences_of(con, "value"), {0: 2, 1: 1}) == {(0, "x"): 1, (1, "y"): 1}

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from itertools import starmap
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +37,34 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return found
 
 
-@pytest.fixture
-def people(con: Any) -> Any:
+def fill(con: Any) -> Any:
     draw = random.Random(7)
     rows = [(n, draw.randrange(40), draw.choice("ab"), draw.choice("uvwxyz"), draw.choice("st")) for n in range(24)]
     types = {"id": "INTEGER", "age": "INTEGER", "town": "VARCHAR", "secret": "VARCHAR", "ward": "VARCHAR"}
     tables.fill(con, "people", types, rows)
     return con
+
+
+@pytest.fixture
+def people(con: Any) -> Any:
+    return fill(con)
+
+
+INDEPENDENT = {**POLICY, "individual": None, "over_time": "independent"}
+
+
+@pytest.fixture(scope="module")
+def published() -> Iterator[tuple[Any, Any]]:
+    with duckdb.connect(config={"threads": 1}) as con:
+        yield fill(con), ldiv_db.run(con, INDEPENDENT)
+
+
+@pytest.fixture
+def release(published: tuple[Any, Any]) -> Iterator[tuple[Any, Any]]:
+    """A connection and the run that was made on it, as it was whatever a test does."""
+    published[0].begin()
+    yield published
+    published[0].rollback()
 
 
 def assert_again(first: Any, again: Any) -> None:
@@ -100,13 +120,13 @@ def test_a_release_that_stands_is_not_planned(
         2,
     ),
 )
-def test_a_release_that_somebody_changed_is_made_again(people: Any, planned: list[Any], change: str) -> None:
-    first = ldiv_db.run(people, POLICY)
-    before = people.execute("DESCRIBE released").fetchall(), people.execute("FROM released").fetchall()
-    people.execute(change)
-    assert_again(first, ldiv_db.run(people, POLICY))
-    assert len(planned) == 2
-    assert before == (people.execute("DESCRIBE released").fetchall(), people.execute("FROM released").fetchall())
+def test_a_release_that_somebody_changed_is_made_again(release: Any, planned: list[Any], change: str) -> None:
+    con, first = release
+    before = con.execute("DESCRIBE released").fetchall(), con.execute("FROM released").fetchall()
+    con.execute(change)
+    assert_again(first, ldiv_db.run(con, INDEPENDENT))
+    assert len(planned) == 1
+    assert before == (con.execute("DESCRIBE released").fetchall(), con.execute("FROM released").fetchall())
 
 
 def _withdrawn(con: Any, first: Any, again: Callable[..., Any]) -> Any:
@@ -114,45 +134,37 @@ def _withdrawn(con: Any, first: Any, again: Callable[..., Any]) -> Any:
     return again()
 
 
-@pytest.mark.parametrize(
-    ("change", "is_unchanged"),
-    some(
-        starmap(
-            pytest.param,
-            [
-                (_withdrawn, False),
-                (lambda con, _, again: (con.execute("UPDATE people SET age = 41 WHERE id = 3"), again())[1], False),
-                (lambda con, _, again: again(quasi_identifiers={"age": {"numeric": True}, "town": {}}), False),
-                (lambda con, _, again: again(require=[{"frequency": 3}]), False),
-                (lambda con, _, again: again(target={"table": "released", "if_exists": "append"}), True),
-                (lambda con, _, again: again(target={"table": "elsewhere", "if_exists": "replace"}), True),
-                (lambda con, _, again: again(preserve=["SELECT town, avg(age) AS mean FROM source GROUP BY 1"]), True),
-                (lambda con, _, again: (con.execute("DELETE FROM ldiv.run_report_secret"), again())[1], True),
-            ],
-        ),
-        3,
-    ),
-    ids=["withdrawn", "row", "taxonomy", "requirement", "append", "elsewhere", "answers", "no report"],
-)
-def test_what_is_not_the_same_is_planned(
-    people: Any, planned: list[Any], change: Callable[..., Any], is_unchanged: bool
-) -> None:
-    asked = {**POLICY, "individual": None, "over_time": "independent"}
-    first = ldiv_db.run(people, asked)
-    again = change(people, first, lambda **more: ldiv_db.run(people, asked | more))
-    assert len(planned) == 2 and (again.earlier.unchanged == first.run_id) == is_unchanged
+CHANGES: dict[str, tuple[Callable[..., Any], bool]] = {
+    "withdrawn": (_withdrawn, False),
+    "append": (lambda con, _, again: again(target={"table": "released", "if_exists": "append"}), True),
+    "row": (lambda con, _, again: (con.execute("UPDATE people SET age = 41 WHERE id = 3"), again())[1], False),
+    "taxonomy": (lambda con, _, again: again(quasi_identifiers={"age": {"numeric": True}, "town": {}}), False),
+    "requirement": (lambda con, _, again: again(require=[{"frequency": 3}]), False),
+    "elsewhere": (lambda con, _, again: again(target={"table": "elsewhere", "if_exists": "replace"}), True),
+    "answers": (
+        lambda con, _, again: again(preserve=["SELECT town, avg(age) AS mean FROM source GROUP BY 1"]), True),
+    "no report": (lambda con, _, again: (con.execute("DELETE FROM ldiv.run_report_secret"), again())[1], True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", some(CHANGES, 3))
+def test_what_is_not_the_same_is_planned(release: Any, planned: list[Any], change: str) -> None:
+    con, first = release
+    act, is_unchanged = CHANGES[change]
+    again = act(con, first, lambda **more: ldiv_db.run(con, INDEPENDENT | more))
+    assert len(planned) == 1 and (again.earlier.unchanged == first.run_id) == is_unchanged
     assert is_unchanged or again.seed != first.seed
 
 
-def test_what_was_not_measured_is_planned(people: Any, planned: list[Any]) -> None:
-    ldiv_db.run(people, POLICY)
-    measured = ldiv_db.run(people, POLICY, kl=True)
-    assert len(planned) == 2 and measured.earlier.unchanged
-    assert_again(measured, ldiv_db.run(people, POLICY, kl=True))
-    assert len(planned) == 2
+def test_what_was_not_measured_is_planned(release: Any, planned: list[Any]) -> None:
+    con, _ = release
+    measured = ldiv_db.run(con, INDEPENDENT, kl=True)
+    assert len(planned) == 1 and measured.earlier.unchanged
+    assert_again(measured, ldiv_db.run(con, INDEPENDENT, kl=True))
+    assert len(planned) == 1
 
 
-@pytest.mark.parametrize("keep", [[], ["rid"]])
+@pytest.mark.parametrize("keep", some([[], ["rid"]], 1), ids=str)
 def test_a_release_in_a_warehouse_is_counted_and_not_planned(
     there: Any, con: Any, planned: list[Any], keep: Any
 ) -> None:

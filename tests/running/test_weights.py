@@ -3,7 +3,6 @@
 import random
 from collections import Counter
 from dataclasses import replace
-from itertools import starmap
 
 import pytest
 from strategies import search, seeds, some
@@ -164,19 +163,16 @@ def test_a_hundred_billion_rows_are_planned_from_their_counts(con):
 @pytest.mark.parametrize(
     ("more", "name"),
     some(
-        starmap(
-            pytest.param,
-            [
-                ({"require": [SHARES]}, "cuts"),
-                ({"require": [MONOTONE]}, "cuts"),
-                ({"require": [{"k": 3}]}, "cuts"),
-                ({"require": [{"k": 3}], "sensitive": [], "identifiers": ["what"]}, "cuts"),
-                ({"require": [SHARES], "quasi_identifiers": {**KEYS, "age": {"numeric": True}}}, "tp_plus"),
-                ({"require": [SHARES], "quasi_identifiers": list(KEYS)}, "tp_plus"),
-                ({"require": [SHARES], "recode": "set"}, "tp_plus"),
-                ({"require": [SHARES], "sensitive": {"what": {"same": "trim"}}}, "tp_plus"),
-            ],
-        ),
+        [
+            ({"require": [SHARES]}, "cuts"),
+            ({"require": [MONOTONE]}, "cuts"),
+            ({"require": [{"k": 3}]}, "cuts"),
+            ({"require": [{"k": 3}], "sensitive": [], "identifiers": ["what"]}, "cuts"),
+            ({"require": [SHARES], "quasi_identifiers": {**KEYS, "age": {"numeric": True}}}, "tp_plus"),
+            ({"require": [SHARES], "quasi_identifiers": list(KEYS)}, "tp_plus"),
+            ({"require": [SHARES], "recode": "set"}, "tp_plus"),
+            ({"require": [SHARES], "sensitive": {"what": {"same": "trim"}}}, "tp_plus"),
+        ],
         2,
     ),
 )
@@ -203,19 +199,16 @@ def test_more_values_than_cuts_can_count_are_left_to_another(con, monkeypatch):
 @pytest.mark.parametrize(
     ("wrong", "says"),
     some(
-        starmap(
-            pytest.param,
-            [
-                ("NULL", "how many is NULL in 1 row"),
-                ("0", "how many is zero in 1 row"),
-                ("-3", "how many is negative in 1 row"),
-                ("1.5", "how many is no whole number in 1 row"),
-                ("0.5", "how many is no whole number in 1 row"),
-                ("'nan'", "how many is more than 100,000,000,000 in 1 row"),
-                ("'inf'", "how many is more than 100,000,000,000 in 1 row"),
-                ("1e11", "how many is more than 100,000,000,000 in total"),
-            ],
-        ),
+        [
+            ("NULL", "how many is NULL in 1 row"),
+            ("0", "how many is zero in 1 row"),
+            ("-3", "how many is negative in 1 row"),
+            ("1.5", "how many is no whole number in 1 row"),
+            ("0.5", "how many is no whole number in 1 row"),
+            ("'nan'", "how many is more than 100,000,000,000 in 1 row"),
+            ("'inf'", "how many is more than 100,000,000,000 in 1 row"),
+            ("1e11", "how many is more than 100,000,000,000 in total"),
+        ],
         3,
     ),
 )
@@ -264,7 +257,7 @@ def counted_elsewhere(con, policy):
 
 
 @search(1, seed=seeds)
-@pytest.mark.parametrize("way", some(range(11)))
+@pytest.mark.parametrize("way", some(range(11), 1))
 def test_a_recoding_from_counts_is_run_on_the_rows(con, seed, way):
     algorithm, required = WAYS[way]
     policy = make(con, seed * 50 + way) | {"algorithm": algorithm, "require": [required], "source": "people"}
