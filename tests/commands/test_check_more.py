@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from refusals import codes_told
 
+from tests.strategies import some
+
 CATEGORIES = "[[HIV, Cancer], [Hepatitis], [Flu, Cold]]"
 
 
@@ -26,21 +28,22 @@ def check(bed: Any, *words: Any, qi: str = "age,area", table: str = "t") -> Any:
     return bed.call("check", bed.database, table, *qi_words, "--sensitive", "disease", *words)
 
 
-@pytest.mark.parametrize(
-    ("requirement", "classes"),
-    [
-        ("k:2", 2), ("distinct:2", 3), ("unique_distinct:1", 1), ("entropy:4", 3), ("recursive:c=2,l=2", 3),
-        ("frequency:2", 3), ("threshold:0.5,HIV=0.25", 3), ("alpha_k:alpha=0.5,k=2", 3), ("p_sensitive:p=2,k=4", 3),
-        ("distinct_alpha:l=2,alpha=1", 3), ("entropy_alpha:l=2,alpha=1", 3), ("recursive_alpha:c=3,l=2,alpha=0.5", 3),
-        ("t_closeness:0.6", 2), ("t_closeness:t=0.6,distance=ordered", 0), ("t_closeness:t=1,distance=hierarchical", 0),
-    ],
-)  # fmt: skip
-def test_every_requirement_has_its_option(bed3: Any, requirement: str, classes: int) -> None:
+#: How many classes violate each requirement.
+VIOLATED = {
+    "k:2": 2, "distinct:2": 3, "unique_distinct:1": 1, "entropy:4": 3, "recursive:c=2,l=2": 3,
+    "frequency:2": 3, "threshold:0.5,HIV=0.25": 3, "alpha_k:alpha=0.5,k=2": 3, "p_sensitive:p=2,k=4": 3,
+    "distinct_alpha:l=2,alpha=1": 3, "entropy_alpha:l=2,alpha=1": 3, "recursive_alpha:c=3,l=2,alpha=0.5": 3,
+    "t_closeness:0.6": 2, "t_closeness:t=0.6,distance=ordered": 0, "t_closeness:t=1,distance=hierarchical": 0,
+}  # fmt: skip
+
+
+def test_every_requirement_has_its_option(bed3: Any) -> None:
     tree = bed3.write("diseases.csv", "HIV;bad;*\nCancer;bad;*\nHepatitis;bad;*\nFlu;mild;*\nCold;mild;*\n")
-    called = check(bed3, "--require", requirement, "--categories", CATEGORIES, "--taxonomy", tree, "--json")
-    assert called.code == (1 if classes else 0), called.err
-    (found,) = called.json["audits"][0]["requirements"]
-    assert found["violating_classes"] == classes
+    asked = [word for requirement in VIOLATED for word in ("--require", requirement)]
+    called = check(bed3, *asked, "--categories", CATEGORIES, "--taxonomy", tree, "--json")
+    assert called.code == 1, called.err
+    found = [one["violating_classes"] for one in called.json["audits"][0]["requirements"]]
+    assert dict(zip(VIOLATED, found, strict=True)) == VIOLATED
 
 
 def test_a_second_reading_is_told(bed3: Any) -> None:
@@ -54,24 +57,25 @@ def test_a_second_reading_is_told(bed3: Any) -> None:
     assert "no second reading of beta_likeness" in said and "reading" not in check(bed3, *asked[:-1]).out
 
 
-@pytest.mark.parametrize(
-    ("requirement", "worst", "worst_is", "worst_class", "rows", "margin"),
-    [
-        ("k:3", 1, "rows", 1, 1, -2), ("distinct:1", 1, "values", 1, 1, 0),
-        ("p_sensitive:p=1,k=3", 1, "values", 1, 1, -2), ("frequency:2", 1, "rows / top value's rows", 3, 2, -2),
-        ("alpha_k:alpha=1,k=2", 1, "largest share", 1, 1, -1),
-    ],
-)  # fmt: skip
-def test_the_worst_class_and_its_margin_are_told(
-    bed3: Any, requirement: str, worst: float, worst_is: str, worst_class: int, rows: int, margin: float
-) -> None:
-    called = check(bed3, "--require", requirement, "--violations", "--json").json
-    (found,) = called["audits"][0]["requirements"]
-    assert (found["worst"], found["worst_is"], found["margin"], found["classes"]) == (worst, worst_is, margin, 4)
-    assert (found["worst_class"], found["worst_class_rows"]) == (worst_class, rows)
-    assert [(row["class_no"], row["missing"]) for row in called["violations"]][:1] == [(worst_class, -margin)][
-        : found["violating_classes"]
-    ]
+#: The worst that is reached, in which class of how many rows, and how far that is from what is asked.
+WORST = {
+    "k:3": (1, "rows", 1, 1, -2),
+    "distinct:1": (1, "values", 1, 1, 0),
+    "p_sensitive:p=1,k=3": (1, "values", 1, 1, -2),
+    "frequency:2": (1, "rows / top value's rows", 3, 2, -2),
+    "alpha_k:alpha=1,k=2": (1, "largest share", 1, 1, -1),
+}
+
+
+def test_the_worst_class_and_its_margin_are_told(bed3: Any) -> None:
+    asked = [word for requirement in WORST for word in ("--require", requirement)]
+    called = check(bed3, *asked, "--violations", "--json").json
+    told = called["audits"][0]["requirements"]
+    keys = ("worst", "worst_is", "worst_class", "worst_class_rows", "margin")
+    assert dict(zip(WORST, (tuple(one[key] for key in keys) for one in told), strict=True)) == WORST
+    assert {one["classes"] for one in told} == {4}
+    first = {one["requirement"]: (one["class_no"], one["missing"]) for one in reversed(called["violations"])}
+    assert list(first.values())[::-1] == [(number, -gap) for _, _, number, _, gap in WORST.values() if gap]
 
 
 def test_what_is_shown_of_the_worst_class_says_which_part_it_is(bed3: Any) -> None:
@@ -88,7 +92,7 @@ def test_classes_of_who_knows_the_others_are_told_apart(bed3: Any) -> None:
 
 def test_weights_and_categories_from_a_file(bed3: Any) -> None:
     path = bed3.write("categories.yml", CATEGORIES)
-    for weights, worst in (("uniform", 0), ("{sensitivity: 2}", 0), ("[0.25, 0.5, 1]", 0.25)):
+    for weights, worst in (("{sensitivity: 2}", 0), ("[0.25, 0.5, 1]", 0.25)):
         words = ("--require", "distinct_alpha:l=1,alpha=0.1", "--categories", path, "--weights", weights, "--json")
         assert check(bed3, *words).json["audits"][0]["requirements"][0]["worst"] == worst
 
@@ -155,7 +159,6 @@ def test_suppressed_rows_are_judged_or_left_out_and_always_counted(bed3: Any) ->
     left = check(bed3, "--require", "k:2", "--suppressed", "ignore", "--json").json["audits"][0]
     assert (left["rows"], left["suppressed_rows"], left["ignored_rows"], left["classes"]) == (7, 4, 4, 3)
     assert left["requirements"][0]["violating_rows"] == 1
-    assert "4 suppressed rows, left out" in check(bed3, "--require", "k:2", "--suppressed", "ignore").out
 
 
 def test_it_is_told_how_suppressed_rows_are_taken(bed3: Any) -> None:
@@ -185,20 +188,21 @@ def pair(bed: Any) -> Any:
     return bed
 
 
-@pytest.mark.parametrize("words", [("--sensitive-table", "s"), ("--sensitive-table", "c", "--count", "n")])
-def test_a_pair_is_judged_by_its_groups(pair: Any, words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("words", some([("--sensitive-table c --count n",), ("--sensitive-table s",)]))
+def test_a_pair_is_judged_by_its_groups(pair: Any, words: str) -> None:
     asked = ("--group", "g", "--require", "distinct:2", "--require", "k:2", "--json")
-    audit = check(pair, *words, *asked, qi="", table="q").json["audits"][0]
+    audit = check(pair, *words.split(), *asked, qi="", table="q").json["audits"][0]
     assert (audit["classes"], audit["rows"], audit["unmatched_groups"]) == (2, 5, 0)
     assert [r["violating_classes"] for r in audit["requirements"]] == [1, 0]
 
 
 @pytest.mark.parametrize(
     ("change", "groups"),
-    [
+    some([
+        ("DELETE FROM q WHERE age = 20; INSERT INTO q VALUES (1, 3), (9, NULL); INSERT INTO s VALUES (4, 'Flu')", 4),
         ("DELETE FROM q WHERE age = 20", 1), ("INSERT INTO q VALUES (1, 3)", 1), ("INSERT INTO s VALUES (4, 'Flu')", 1),
         ("DELETE FROM q", 2), ("INSERT INTO q VALUES (9, NULL)", 1),
-    ],
+    ]),
 )  # fmt: skip
 def test_a_pair_whose_tables_differ_fails(pair: Any, change: str, groups: int) -> None:
     pair.sql(change)
@@ -262,7 +266,7 @@ def test_violations_go_into_a_table(bed3: Any) -> None:
     ]  # fmt: skip
     assert "exists" in check(bed3, "--require", "k:2", "--into", "audit.bad").err
     assert check(bed3, "--require", "k:1", "--into", "none_bad").code == 0
-    assert bed3.sql("SELECT count(*) FROM none_bad") == [(0,)]
+    assert bed3.sql("FROM none_bad") == []
 
 
 def test_a_label_may_be_called_like_a_column_of_the_violations(bed: Any) -> None:

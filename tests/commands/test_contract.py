@@ -48,9 +48,9 @@ def test_a_contract_has_the_published_columns_and_a_rule_a_requirement(bed: Bed)
     assert not [word for word in ("987654321", "main.patients", "Norway", "Flu", "'name': 'name'") if word in text]
 
 
-def test_its_rules_hold_of_the_release_and_fail_of_the_source(bed: Bed) -> None:
+def test_its_rules_hold_of_the_release_and_fail_of_the_source(released: Bed) -> None:
+    bed = released
     bed.write_policy(require=TWO)
-    assert bed.run().code == 0
     rules = contract(bed)["schema"][0]["quality"]
     assert [bed.sql(rule["query"]) for rule in rules] == [[(0,)]] * 3
     bare = contract(bed, "--table", "main.patients")["schema"][0]["quality"]
@@ -59,7 +59,7 @@ def test_its_rules_hold_of_the_release_and_fail_of_the_source(bed: Bed) -> None:
     assert [bed.sql(rule["query"])[0][0] for rule in bare] == violating and min(violating) > 0
 
 
-@pytest.mark.parametrize("dialect", some(get_args(Dialect), first=3))
+@pytest.mark.parametrize("dialect", some(get_args(Dialect)))
 def test_its_rules_are_one_select_in_every_dialect(bed: Bed, dialect: str) -> None:
     bed.write_policy(require=TWO)
     for rule in contract(bed, "--dialect", dialect)["schema"][0]["quality"]:

@@ -51,11 +51,11 @@ def test_a_memory_limit_is_a_number_with_a_unit(bed: Any) -> None:
     judged = ("patients", "--qi", "age", "--sensitive", "disease", "--require", "k:1")
     commands = {"plan": (bed.policy,), "run": (bed.policy,), "profile": ("patients",), "check": judged}
     for command, words in commands.items():
-        for size in ("plenty", "4", "4 XB", "-1GB", "0GB", "", "4GB2"):
-            assert "is not a size" in bed.fails(2, command, bed.database, *words, "--memory-limit", size)
-    for size in ("500MB", "1.5 GB", "2GiB", "1000000KB", "1TB"):
-        words = (bed.policy, "--memory-limit", size, "--threads", 1)
-        assert bed.call("plan", bed.database, *words).code == 0
+        assert "is not a size" in bed.fails(2, command, bed.database, *words, "--memory-limit", "plenty")
+    for size in ("4", "4 XB", "-1GB", "0GB", "", "4GB2"):
+        assert "is not a size" in bed.fails(2, "plan", bed.database, bed.policy, "--memory-limit", size)
+    for size in ("1.5 GB", "1000000KB"):
+        assert bed.call("plan", bed.database, bed.policy, "--memory-limit", size, "--threads", 1).code == 0
 
 
 @pytest.mark.slow

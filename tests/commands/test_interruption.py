@@ -46,10 +46,10 @@ def interrupted(bed: Any, moment: str, *words: Any) -> None:
     assert bed.files() == before
 
 
-MODULES = ["socket", "duckdb!", "ldiv_db.commands.cli", "typer", "duckdb", "rich.console", "ldiv_db.running.run"]
+MODULES = ["socket", "ldiv_db.commands.cli", "typer", "duckdb", "rich.console", "ldiv_db.running.run"]
 
 
-@pytest.mark.parametrize("moment", some([*MODULES, "jinja2!"], first=2))
+@pytest.mark.parametrize("moment", some(["duckdb!", *MODULES, "jinja2!"]))
 def test_while_the_program_starts(moment: str, tmp_path: Path) -> None:
     script = Path(__file__).with_name("starting.py")
     command = [sys.executable, str(script), moment, "demo", "--directory", str(tmp_path / "demo")]
@@ -90,7 +90,6 @@ def test_while_a_file_is_written(slow: Any, name: str) -> None:
 )
 def test_an_interrupt_that_the_client_lost_ends_the_run_at_the_next_statement(bed: Any, moment: str) -> None:
     interrupted(bed, moment)
-    assert bed.run().code == 0
 
 
 def test_a_lost_interrupt_is_raised_once_and_not_in_what_cleans_up() -> None:

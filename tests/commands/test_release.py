@@ -9,12 +9,14 @@ from pathlib import Path
 import duckdb
 import pytest
 import yaml
+from beds import Bed
 from refusals import codes_told
 
 
-@pytest.fixture
-def census(bed):
+@pytest.fixture(scope="module")
+def first_census(tmp_path_factory):
     """A table that is published over time, and its policy."""
+    bed = Bed(tmp_path_factory.mktemp("census"))
     bed.sql("CREATE TABLE census AS SELECT i AS id, 20 + i AS age, 'ward' || i % 4 AS ward,"
             " 'd' || i % 5 AS disease, 'job' || i % 3 AS job FROM range(21) t(i)")  # fmt: skip
     document = {
@@ -30,28 +32,48 @@ def census(bed):
     return bed
 
 
-def test_release_after_release(census):
-    first = census.call("run", census.database, census.policy, "--json")
+@pytest.fixture
+def census(first_census, tmp_path):
+    shutil.copytree(first_census.folder, tmp_path, dirs_exist_ok=True)
+    return Bed(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def first_series(first_census, tmp_path_factory):
+    """The first release of it."""
+    bed = Bed(tmp_path_factory.mktemp("series"))
+    shutil.copytree(first_census.folder, bed.folder, dirs_exist_ok=True)
+    first = bed.run("--json")
     assert first.code == 0, first.err
     assert (first.json["release"], first.json["groups"], first.json["rows_waiting"]) == (1, 5, 1)
     assert all(part["holds"] for part in first.json["requirements"]) and first.json["inference"]["holds"]
-    census.sql("INSERT INTO census SELECT 100 + i, 30, 'ward1', 'd' || i % 5, 'job' || i % 3 FROM range(8) t(i)")
-    census.sql("DELETE FROM census WHERE id = 3")
-    second = census.call("run", census.database, census.policy)  # the same, by another name
+    return bed
+
+
+@pytest.fixture
+def series(first_series, tmp_path):
+    shutil.copytree(first_series.folder, tmp_path, dirs_exist_ok=True)
+    return Bed(tmp_path)
+
+
+def test_release_after_release(series):
+    series.sql("INSERT INTO census SELECT 100 + i, 30, 'ward1', 'd' || i % 5, 'job' || i % 3 FROM range(8) t(i)")
+    series.sql("DELETE FROM census WHERE id = 3")
+    second = series.call("run", series.database, series.policy)  # the same, by another name
     assert second.code == 0 and "what was lost to noise" in second.out and "waiting for a later release" in second.out
-    listed = census.call("release", "list", census.database, "--json").json["releases"]
+    listed = series.call("release", "list", series.database, "--json").json["releases"]
     assert [(entry["release"], entry["status"]) for entry in listed] == [(1, "published"), (2, "published")]
     assert listed[1]["rows_published"] + listed[1]["rows_waiting"] == 28
-    assert "published.census" in census.call("release", "list", census.database).out
-    shown = census.call("release", "show", census.database, "published.census", "--json").json
+    assert "published.census" in series.call("release", "list", series.database).out
+    shown = series.call("release", "show", series.database, "published.census", "--json").json
     assert shown["release"] == 2 and shown["counterfeits"] == 1
-    assert census.call("release", "show", census.database, "published.census", 1).code == 0
-    difference = census.call("release", "diff", census.database, "published.census", 1, 2, "--json").json
+    assert series.call("release", "show", series.database, "published.census", 1).code == 0
+    difference = series.call("release", "diff", series.database, "published.census", 1, 2, "--json").json
     assert difference["groups_new"] == difference["figures"]["groups"][1] - difference["figures"]["groups"][0]
     assert difference["rows_first_published"] == listed[1]["rows_first_published"]
-    assert "groups new" in census.call("release", "diff", census.database, "published.census", 1, 2).out
-    assert "group after group" not in census.call("release", "check", census.database, "published.census").out
-    checked = census.call("release", "check", census.database, "published.census", "--json")
+    assert "groups new" in series.call("release", "diff", series.database, "published.census", 1, 2).out
+    assert "group after group" not in series.call("release", "check", series.database, "published.census").out
+    checked = series.call("release", "check", series.database, "published.census", "--json")
     assert checked.code == 0 and checked.json["releases"] == ["release 1", "release 2"]
 
 
@@ -71,30 +93,27 @@ def test_rows_that_join_a_group_have_waited_in_decomposition_plus_alone(census):
         assert ("waiting too long" in called.out) == (name == "decomposition_plus")
 
 
-def test_a_series_that_was_tampered_with_fails_its_check(census):
-    census.call("run", census.database, census.policy)
-    census.call("run", census.database, census.policy)
-    census.sql("UPDATE published.census_2_sa SET disease = 'd0' WHERE group_id = 1")
-    called = census.call("release", "check", census.database, "published.census")
+def test_a_series_that_was_tampered_with_fails_its_check(series):
+    series.sql("UPDATE published.census_1_sa SET disease = 'd0' WHERE group_id = 1")
+    called = series.call("release", "check", series.database, "published.census")
     assert called.code == 1 and "NO" in called.out and "4 keys, up to 1.000" in called.out
 
 
-def test_a_series_made_before_groups_came_from_coins_is_warned_of(census):
-    assert census.call("run", census.database, census.policy).code == 0
-    assert "order of the quasi" not in census.call("release", "list", census.database).out
-    census.sql("UPDATE ldiv.release SET grouped_by = NULL")
+def test_a_series_made_before_groups_came_from_coins_is_warned_of(series):
+    assert "order of the quasi" not in series.call("release", "list", series.database).out
+    series.sql("UPDATE ldiv.release SET grouped_by = NULL")
     said = "groups were formed in the order of the quasi-identifiers, which may reveal nearly everybody's value"
-    words = [census.database, "published.census"]
-    checked = census.call("release", "check", *words)
+    words = [series.database, "published.census"]
+    checked = series.call("release", "check", *words)
     assert checked.code == 1 and said in " ".join(checked.out.split()) and "withdraw what was published" in checked.out
-    found = census.call("release", "check", *words, "--json")
+    found = series.call("release", "check", *words, "--json")
     assert (found.code, found.json["holds"], found.json["ordered"]) == (1, False, ["release 1"])
-    for command in (["list", census.database], ["show", *words]):
-        assert said in " ".join(census.call("release", *command).out.split())
-    (listed,) = census.call("release", "list", census.database, "--json").json["releases"]
-    shown = census.call("release", "show", *words, "--json").json
+    for command in (["list", series.database], ["show", *words]):
+        assert said in " ".join(series.call("release", *command).out.split())
+    (listed,) = series.call("release", "list", series.database, "--json").json["releases"]
+    shown = series.call("release", "show", *words, "--json").json
     assert said in listed["warning"] and shown["warning"] == listed["warning"]
-    assert said in census.fails(2, "run", census.database, census.policy)
+    assert said in series.fails(2, "run", series.database, series.policy)
 
 
 @pytest.mark.slow
@@ -230,15 +249,13 @@ def test_a_series_is_the_same_in_any_spelling(classes):
     assert "no releases of o.duckdb:wards" in classes.fails(2, "release", "show", classes.database, "o.duckdb:wards")
 
 
-def test_names_of_tables_have_no_case(census):
-    publish, text = ("run", census.database, census.policy), census.policy.read_text()
-    for number, name in enumerate(["published.census", "published.Census", '"PUBLISHED".census'], 1):
-        census.policy.write_text(text.replace("published.census", f"'{name}'"))
-        done = census.call(*publish, "--json")
-        assert (done.code, done.json["release"], done.json["series"]) == (0, number, "published.census"), done.err
-    words = ("release", "diff", census.database, "Published.CENSUS", 1, 3, "--json")
-    assert census.call(*words).json["rows_first_waiting"] == 0
-    assert census.call("release", "check", census.database, "PUBLISHED.census").code == 0
+def test_names_of_tables_have_no_case(series):
+    series.policy.write_text(series.policy.read_text().replace("published.census", """'"PUBLISHED".Census'"""))
+    done = series.run("--json")
+    assert (done.code, done.json["release"], done.json["series"]) == (0, 2, "published.census"), done.err
+    words = ("release", "diff", series.database, "Published.CENSUS", 1, 2, "--json")
+    assert series.call(*words).json["rows_first_waiting"] == 0
+    assert series.call("release", "check", series.database, "PUBLISHED.census").code == 0
 
 
 def test_a_file_that_no_release_made_is_refused(classes):
@@ -283,8 +300,7 @@ def test_a_release_to_a_file_killed_at_any_step_is_finished_or_rolled_back_by_th
         assert {path.name for path in folder.iterdir()} == {path.name for path in files} | {"out.duckdb"}
 
 
-def test_runs_says_that_there_are_releases(census):
-    assert census.call("run", census.database, census.policy).code == 0
-    told = census.call("runs", census.database)
+def test_runs_says_that_there_are_releases(series):
+    told = series.call("runs", series.database)
     assert told.code == 0 and "1 release of a series: `ldiv release list" in told.out and "no runs" not in told.out
-    assert census.call("runs", census.database, "--json").json["releases"] == 1
+    assert series.call("runs", series.database, "--json").json["releases"] == 1

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from refusals import codes_told
 
+from tests.strategies import some
+
 RUN_KEYS = {
     "run_id", "algorithm", "source", "target", "rows_in", "rows_published", "rows_suppressed", "cells_suppressed",
     "classes", "classes_made", "avg_class_size", "loss", "requirements", "similarity", "search", "seconds",
@@ -27,41 +29,34 @@ PLAN_KEYS = {
 HOSTILE = '"; DROP TABLE patients; --'
 
 
-def test_run_publishes_and_says_so(bed: Any) -> None:
+def test_run_publishes_says_so_and_leaves_the_source_and_a_row_of_the_ledger(bed: Any) -> None:
+    before = bed.sql("FROM patients")
     called = bed.run()
     assert called.code == 0, called.err
     assert "rows published" in called.out and "unique_distinct l=3" in called.out and "yes" in called.out
     assert bed.sql("SELECT count(*), count(DISTINCT class_id) FROM published.patients") == [(24, 8)]
     columns = [row[0] for row in bed.sql("DESCRIBE published.patients")]
     assert columns == ["class_id", "age", "country", "disease", "ward"]
+    assert bed.sql("FROM patients") == before
+    ((run_id, rows),) = bed.sql("SELECT run_id, rows_in FROM ldiv.run")
+    assert run_id in called.out and rows == 24
 
 
-def test_run_json_has_the_documented_keys(bed: Any) -> None:
-    called = bed.run("--json", "--threads", 1, "--memory-limit", "1GB", "--temp-dir", bed.folder / "spill")
+def test_run_json_has_the_documented_keys_and_a_bound_if_it_is_asked(bed: Any) -> None:
+    """The bound stands beside the loss of the run; a plan has nothing to hold it against."""
+    planned = bed.call("plan", bed.database, bed.policy, "--bound", "--json").json
+    assert set(planned) == PLAN_KEYS | {"bound"} and planned["bound"]["values"] == 3
+    called = bed.run("--bound", "--json", "--threads", 1, "--memory-limit", "1GB", "--temp-dir", bed.folder / "spill")
     assert called.code == 0 and called.err == ""
     result = called.json
-    assert set(result) == RUN_KEYS
+    assert set(result) == RUN_KEYS | {"bound"}
+    assert 0 < planned["bound"]["lm_mean"] <= result["loss"]["lm_mean"]
+    assert result["bound"] == planned["bound"] | {"above": result["loss"]["lm_mean"] / planned["bound"]["lm_mean"] - 1}
+    assert "bound" not in bed.call("runs", bed.database, "--json").out
     assert set(result["loss"]) == LOSS_KEYS
     assert all(set(requirement) == REQUIREMENT_KEYS for requirement in result["requirements"])
     assert set(result["versions"]) == {"ldiv_db", "duckdb"}
     assert (result["rows_in"], result["rows_published"], result["classes"]) == (24, 24, 8)
-
-
-def test_a_bound_is_told_by_who_proves_it_alone(bed: Any) -> None:
-    """Beside the loss of the run; a plan has nothing to hold it against."""
-    planned = bed.call("plan", bed.database, bed.policy, "--bound", "--json").json
-    ran = bed.run("--bound", "--json").json
-    assert set(planned) == PLAN_KEYS | {"bound"} and set(ran) == RUN_KEYS | {"bound"}
-    assert 0 < planned["bound"]["lm_mean"] <= ran["loss"]["lm_mean"] and planned["bound"]["values"] == 3
-    assert ran["bound"] == planned["bound"] | {"above": ran["loss"]["lm_mean"] / ran["bound"]["lm_mean"] - 1}
-    assert "bound" not in bed.call("runs", bed.database, "--json").out
-
-
-def test_a_run_leaves_the_source_and_a_row_of_the_ledger(bed: Any) -> None:
-    before = bed.sql("FROM patients")
-    run_id = bed.run("--json").json["run_id"]
-    assert bed.sql("FROM patients") == before
-    assert bed.sql("SELECT run_id, rows_in FROM ldiv.run") == [(run_id, 24)]
 
 
 def test_plan_says_what_would_happen_and_writes_nothing(bed: Any) -> None:
@@ -142,16 +137,13 @@ def test_a_run_whose_reader_goes_away_is_no_failure_of_the_policy(bed: Any) -> N
 def test_a_threshold_of_no_value_is_an_error_or_noted(bed: Any) -> None:
     thresholds = {"default": "0.5", "Cancr": "0.4", "Cancer": "0.4"}
     bed.write_policy(require=[{"threshold": thresholds}])
-    for command in ("plan", "run"):
-        called = bed.call(command, bed.database, bed.policy)
-        assert called.code == 2 and "require.0.threshold: 1 of the values named are in no row: 'Cancr'" in called.err
+    refused = bed.fails(2, "plan", bed.database, bed.policy)
+    assert "require.0.threshold: 1 of the values named are in no row: 'Cancr'" in refused
     bed.write_policy(require=[{"threshold": {**thresholds, "absent": "allow"}}])
-    for command in ("plan", "run"):
-        called = bed.call(command, bed.database, bed.policy, "--json")
-        assert called.code == 0, called.err
-        assert [note for note in called.json["notes"] if "value" in note] == [
-            "no row has the value 'Cancr', which has a threshold of its own"
-        ]
+    notes = bed.call("plan", bed.database, bed.policy, "--json").json["notes"]
+    assert [note for note in notes if "value" in note] == [
+        "no row has the value 'Cancr', which has a threshold of its own"
+    ]
 
 
 def test_the_hint_writes_a_name_as_a_policy_does(bed: Any) -> None:
@@ -194,7 +186,7 @@ def test_null_sensitive_values_are_refused_unless_the_policy_says_otherwise(bed:
     bed.sql("UPDATE patients SET disease = NULL WHERE name = 'P1'")
     assert "disease in 1 row" in bed.fails(1, "run", bed.database, bed.policy)
     bed.write_policy(nulls_sensitive="suppress")
-    assert bed.run().code == 0
+    assert bed.call("plan", bed.database, bed.policy).code == 0
 
 
 def test_values_that_a_taxonomy_lacks_are_named(bed: Any) -> None:
@@ -205,14 +197,16 @@ def test_values_that_a_taxonomy_lacks_are_named(bed: Any) -> None:
     assert "'Atlantis'" in message and "'[/red] Mu'" in message
 
 
-def test_a_target_that_exists_needs_replace(bed: Any) -> None:
-    assert bed.run().code == 0
-    assert "published.patients exists" in bed.fails(2, "run", bed.database, bed.policy)
-    bed.write_policy(target={"table": "published.patients", "if_exists": "replace"}, require=[{"distinct": 4}])
-    assert bed.run("--json").json["classes"] == 6
+def test_a_target_that_exists_needs_replace(released: Any) -> None:
+    assert "published.patients exists" in released.fails(2, "run", released.database, released.policy)
+    released.write_policy(target={"table": "published.patients", "if_exists": "replace"}, require=[{"distinct": 4}])
+    assert released.run("--json").json["classes"] == 6
 
 
-@pytest.mark.parametrize("name", [HOSTILE, "[/red] {{ x }}", "select", "ünï'cødé, $p1 %s"])
+ODD = [f"{HOSTILE} [/red] {{{{ x }}}}, ünï'cødé, $p1 %s", HOSTILE, "[/red] {{ x }}", "select", "ünï'cødé, $p1 %s"]
+
+
+@pytest.mark.parametrize("name", some(ODD))
 def test_names_and_values_that_look_like_something_else(bed: Any, name: str) -> None:
     quoted = '"' + name.replace('"', '""') + '"'
     bed.sql(f"ALTER TABLE patients RENAME country TO {quoted}")
@@ -254,8 +248,6 @@ def test_a_transparent_release_says_what_its_seed_is_worth(bed: Any) -> None:
     bed.write_policy(transparent=True, seed=7, algorithm="bsgi")
     planned = bed.call("plan", bed.database, bed.policy)
     assert planned.code == 0 and "keep the policy" in planned.out.replace("\n", " ")
-    result = bed.run("--json").json
-    assert result["search"]["select"] == "transparent" and result["rows_published"] == 24
     bed.write_policy(transparent=True, algorithm="mondrian")
     assert "transparent" in bed.fails(2, "run", bed.database, bed.policy)
 
