@@ -207,14 +207,3 @@ def test_one_policy_in_two_spellings_is_one_release() -> None:
         # Whose rows tie in all but their values is drawn anew.
         told = [sorted((whose[no], *label) for no, *label in con.execute(shown).fetchall())]
         assert told == [sorted((whose[no], *label, place) for no, *label, _, _, place in release)], require
-
-
-@pytest.mark.slow
-def test_a_budget_of_rows_left_out_counts_those_of_people_with_many() -> None:
-    rows = alike(40, "abcd")
-    with pytest.raises(InfeasibleError, match="80 of 160 rows"):
-        published(duckdb.connect(), rows, individual=ALIGNED | {"rows_at_most": 2}, suppression=0.1, require=[{"k": 2}])
-    release, _ = published(
-        duckdb.connect(), rows, individual=ALIGNED | {"rows_at_most": 2}, suppression=0.5, require=[{"k": 2}]
-    )
-    assert len(release) == 80

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import Counter, defaultdict
 from contextlib import nullcontext
 from typing import Any
 
@@ -105,24 +104,6 @@ def test_a_global_recoding_has_no_label_for_people_who_vary() -> None:
         published(con, rows, "together", {"k": 2}, "cuts")
 
 
-@pytest.mark.slow
-def test_one_row_a_person_publishes_what_rows_do() -> None:
-    """With a row each, people and rows are one: requirements of all kinds publish the same classes."""
-    con, rng = duckdb.connect(), random.Random(5)
-    rows = [(no, no, *rest) for no, _, *rest in visits(rng, 40)]
-    for require in REQUIREMENTS[1::3]:
-        apart, together = (published(con, rows, mode, require, "topdown") for mode in ("apart", "together"))
-        con.execute("CREATE OR REPLACE TABLE people AS FROM release")
-        assert Counter(row[-3:] for row in apart).keys() == Counter(row[-3:] for row in together).keys()
-        ids, shown = defaultdict(set), defaultdict(set)
-        for number, row in enumerate(sorted(apart, key=lambda row: row[-1])):
-            ids[row[0]].add(number)
-        for number, row in enumerate(sorted(together, key=lambda row: row[-1])):
-            shown[row[:-2]].add(number)
-        assert {frozenset(ids[key]) for key in ids}  # class ids tell classes apart whose labels are equal
-        assert all(any(one <= other for other in shown.values()) for one in ids.values())
-
-
 def test_unique_values_and_bsgi_keep_the_rows_of_a_person_apart() -> None:
     con, rng = duckdb.connect(), random.Random(3)
     for require in ({"frequency": 2}, {"unique_distinct": 2}):
@@ -138,12 +119,12 @@ def test_a_check_counts_people_where_a_column_says_whose_rows_are() -> None:
     fill_visits(con, rows)
     table = [(row[3], row[4], row[1]) for row in rows]
     asked = [require for require in REQUIREMENTS if argument_of(require)[0] != "t_closeness"]
-    for require in asked:
-        (audit,) = ldiv_db.check(con, "visits", "zone", "value", require, individual="person")
+    (audit,) = ldiv_db.check(con, "visits", "zone", "value", asked, individual="person")
+    assert audit.of_people
+    for require, verdict in zip(asked, audit.verdicts, strict=True):
         violating = oracle.people_violations(table, *argument_of(require))
-        assert audit.of_people
-        assert audit.verdicts[0].violating_classes == len(violating)
-        assert audit.verdicts[0].violating_rows == sum(violating.values())  # of people
+        assert verdict.violating_classes == len(violating)
+        assert verdict.violating_rows == sum(violating.values())  # of people
 
 
 def test_rows_do_not_judge_the_release_of_a_policy_that_counts_people() -> None:
@@ -156,6 +137,9 @@ def test_rows_do_not_judge_the_release_of_a_policy_that_counts_people() -> None:
         "source": "visits", "target": "released", "quasi_identifiers": ["age"], "sensitive": ["value"],
         "individual": "person", "require": [{"k": 3}], "algorithm": "topdown",
     }  # fmt: skip
+    apart = policy | {"require": [{"frequency": 3}], "algorithm": "bsgi"}
+    (audit,) = ldiv_db.check(con, "released", policy=apart)  # who keeps people apart promises as much of rows
+    assert audit.holds and "name the column that identifies the person" in audit.warnings[0]
     found = ldiv_db.check(con, "released", policy=policy)
     (audit,) = found
     assert (
@@ -172,15 +156,6 @@ def test_rows_do_not_judge_the_release_of_a_policy_that_counts_people() -> None:
     con.execute("ALTER TABLE released DROP who")
     with pytest.raises(PolicyError, match="no column 'who'"):
         ldiv_db.check(con, "released", policy=linked)
-
-
-def test_rows_judge_the_release_of_who_keeps_people_apart() -> None:
-    con = duckdb.connect()
-    con.execute("CREATE TABLE released AS SELECT '*' AS age, 'd' || i AS value, 1 AS class_id FROM range(6) AS r(i)")
-    keys = {"source": "visits", "target": "released", "quasi_identifiers": ["age"], "sensitive": ["value"]}
-    policy = {**keys, "individual": "person", "require": [{"frequency": 3}]}
-    (audit,) = ldiv_db.check(con, "released", policy={**policy, "algorithm": "bsgi"})
-    assert audit.holds and "name the column that identifies the person" in audit.warnings[0]
 
 
 @pytest.mark.slow

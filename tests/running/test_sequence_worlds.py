@@ -74,7 +74,7 @@ def released(people: int, rng: random.Random, **more: Any) -> tuple[People, Sequ
     return known, sequences_of(con, "position")
 
 
-@pytest.mark.parametrize("more", some([{}, {"rows_at_most": 2}, {"rows_at_most": 3}], 2))
+@pytest.mark.parametrize("more", some([{"rows_at_most": 2}, {}, {"rows_at_most": 3}], 1))
 def test_nobody_is_surer_than_is_promised(more: dict[str, int]) -> None:
     """Not even who knows everything but the values: no posterior is above 1/2 under `frequency: 2`."""
     tried, worst, several = 0, Fraction(0), 0

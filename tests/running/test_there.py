@@ -32,6 +32,7 @@ from ldiv_db.publishing.ledger import withdraw_run
 from ldiv_db.publishing.ledger_there import ledger_of
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", some(["driver", "arrow"], 1))
 @search(2, seed=seeds)
 def test_the_release_is_that_of_an_embedded_run(there, tmp_path, seed, way):
@@ -135,6 +136,7 @@ def test_rows_are_appended_behind_those_that_are_there(there, con):
     assert (rows, last) == (40, 2 * first.loss.classes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", some(["lend", "send", "create", "put"], 1))
 def test_a_run_that_fails_leaves_the_old_release_and_no_trace(there, con, monkeypatch, step):
     place(there, con, rows_of(random.Random(5), 40))

@@ -62,7 +62,7 @@ def test_a_table_stays_with_all_that_it_has_or_a_note_says_what_is_lost(there: A
         there.execute(sql)
     there.connection.commit()
     before, sent, execute = there.query(found) if found else [], [], Warehouse.execute
-    asked = policy(require=[{"frequency": 3}])
+    asked = policy(require=[{"k": 5}])
     with monkeypatch.context() as patch:
         patch.setattr(Warehouse, "execute", lambda self, sql: (sent.append(sql), execute(self, sql))[1])
         again = ldiv_db.run(there.connection, asked)
