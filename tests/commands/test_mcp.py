@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 import pytest
 from beds import DISEASES, PATIENTS
+from strategies import some
 
 from tests.running.schemas import drawn, fill, policy_of
 
@@ -55,8 +56,10 @@ def report_on(bed: Any, *words: Any) -> Any:
 
 
 def test_all_tools_together_tell_what_one_report_does(released: Any) -> None:
+    """No value of the source is among it; the database is read while somebody else reads it too."""
     before, document = released.files(), report_on(released)
-    found = asked(released)
+    with duckdb.connect(str(released.database), read_only=True):  # keeps out who would write
+        found = asked(released)
     assert found["tools"] == TOOLS and released.files() == before
     source = document["source"]
     assert found["profile"] == {key: source[key] for key in ("uniqueness", "risk_before", "kept")}
@@ -68,21 +71,16 @@ def test_all_tools_together_tell_what_one_report_does(released: Any) -> None:
     assert (plan["rows_in"], plan["rows_suppressed"]) == (len(PATIENTS), source["utility"]["rows_suppressed"])
     assert explained["policy"] == document["policy"] and explained["residual"] == document["residual"]
     assert explained["protects_if_its_audit_holds"] == document["algorithm"]["protection"]
-
-
-def test_no_value_of_the_source_is_told(released: Any) -> None:
-    text = json.dumps(asked(released))
     secrets = [*DISEASES, *(row[0] for row in PATIENTS), *(row[2] for row in PATIENTS)]
-    assert [word for word in secrets if re.search(rf"\b{word}\b", text)] == []
+    assert [word for word in secrets if re.search(rf"\b{word}\b", json.dumps(found))] == []
 
 
 def test_public_answers_need_no_source(released: Any) -> None:
-    """They are the same where the source is gone."""
+    """They are those of a report on a release whose source was still there."""
+    document = report_on(released, "--public")
+    released.sql("DROP TABLE patients")
     found = asked(released, "--public")
     assert found["tools"] == ["attack", "check", "explain"]
-    released.sql("DROP TABLE patients")
-    assert asked(released, "--public") == found
-    document = report_on(released, "--public")
     told = found["check"] | found["attack"]
     assert told == {key: document[key] for key in told} and "source" not in found["explain"]["policy"]
 
@@ -96,10 +94,10 @@ def test_changes_between_two_questions_are_not_told(released: Any) -> None:
     found = asked(released, tools=["profile", "plan", "measure"], between=add)
     rows = [found["profile"]["uniqueness"]["rows"], found["plan"]["rows_in"], found["measure"]["utility"]["rows_in"]]
     assert rows == [len(PATIENTS)] * 3
-    assert asked(released, tools=["plan"])["plan"]["rows_in"] == len(PATIENTS) + 3
+    assert released.sql("SELECT count(*) FROM patients") == [(len(PATIENTS) + 3,)]
 
 
-@pytest.mark.parametrize("changes", [{}, {"target": {"file": "out.parquet"}}])
+@pytest.mark.parametrize("changes", some([{"target": {"file": "out.parquet"}}, {}]))
 def test_a_release_that_is_there_does_not_stand_in_the_way_of_its_plan(bed: Any, changes: dict[str, Any]) -> None:
     bed.write_policy(**changes)
     assert bed.run("--json").code == 0
@@ -136,9 +134,3 @@ def test_what_fails_once_is_tried_again(released: Any) -> None:
 
     found = asked(released, tools=["plan", "check"], between=back)
     assert "no database file" in found["plan"] and found["check"]["statement"]["holds"] is True
-
-
-def test_the_database_is_opened_read_only(released: Any) -> None:
-    """While somebody else reads it, too, which keeps writers out."""
-    with duckdb.connect(str(released.database), read_only=True):
-        assert asked(released, tools=["check"])["check"]["statement"]["holds"] is True

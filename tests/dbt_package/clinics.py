@@ -24,7 +24,7 @@ POLICY = {
 
 
 def _rows(count: int) -> str:
-    listed = ", ".join(f"({i}, {20 + i % 40}, '{'fm'[i % 2]}', 'disease {i % 5}')" for i in range(1, count + 1))
+    listed = ", ".join(f"({i}, {20 + i % 8}, '{'fm'[i % 2]}', 'disease {i % 5}')" for i in range(1, count + 1))
     return f"SELECT * FROM (VALUES {listed}) AS r(id, age, sex, disease)"
 
 
@@ -57,7 +57,7 @@ class Clinic(ABC):
         listed = "SELECT table_name FROM information_schema.tables WHERE lower(table_schema) IN ('clinic', 'ldiv')"
         return [name.lower() for (name,) in self.read(listed)]
 
-    def models(self, rows: int = 200, contract: dict[str, str] | None = None, **policies: dict[str, Any]) -> None:
+    def models(self, rows: int = 40, contract: dict[str, str] | None = None, **policies: dict[str, Any]) -> None:
         """Models of the same rows, each with a policy, and perhaps a contract: the types of its columns."""
         for name, policy in policies.items():
             config = {"materialized": "anonymized", "meta": {"policy": policy}}

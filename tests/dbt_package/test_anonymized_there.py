@@ -24,15 +24,15 @@ def test_two_models_at_once_are_published_audited_and_tested(clinic: Clinic) -> 
     clinic.models(patients=POLICY, guests={**POLICY, "require": [{"distinct": 2}]})
     done = clinic.project.run("build")
     assert done.success, done.said[-8:]
-    assert "200 rows in" in done.message("patients")
+    assert "40 rows in" in done.message("patients")
     least = "SELECT min(n) FROM (SELECT count(DISTINCT disease) AS n FROM clinic.{} GROUP BY age, sex) AS c"
     assert clinic.read(least.format("patients"))[0][0] >= 3
     assert clinic.read(least.format("guests"))[0][0] >= 2
-    assert clinic.read("SELECT count(*) FROM clinic.patients") == [(200,)]
+    assert clinic.read("SELECT count(*) FROM clinic.patients") == [(40,)]
     assert clinic.read("SELECT count(*) FROM ldiv.run WHERE status = 'published'") == [(2,)]
     assert not [name for name in clinic.tables() if name.startswith("ldiv_")]
     checked = ldiv_db.check(clinic.connection, "clinic.patients", policy=POLICY)
-    assert [(audit.rows, audit.holds) for audit in checked] == [(200, True)]
+    assert [(audit.rows, audit.holds) for audit in checked] == [(40, True)]
 
 
 def test_a_model_that_fails_leaves_the_release_before(clinic: Clinic) -> None:
@@ -55,10 +55,10 @@ def test_empty_makes_columns_and_publishes_nothing(clinic: Clinic) -> None:
     assert done.message("patients") == "nothing published (--empty): a table without rows"
     assert clinic.tables() == ["patients"] and clinic.read("SELECT age, sex, disease FROM clinic.patients") == []
     done = clinic.project.run("build")
-    assert done.success and done.message("patients").startswith("200 rows in "), done.said[-8:]
+    assert done.success and done.message("patients").startswith("40 rows in "), done.said[-8:]
     done = clinic.project.run("run", "--empty")
     assert done.message("patients") == "nothing published (--empty): the release stays"
-    assert clinic.read("SELECT count(*) FROM clinic.patients") == [(200,)]
+    assert clinic.read("SELECT count(*) FROM clinic.patients") == [(40,)]
     clinic.models(patients={**POLICY, "sensitive": ["illness"]})
     done = clinic.project.run("run", "--empty")
     assert not done.success and "sensitive.illness: is not a column" in done.message("patients")
@@ -72,15 +72,15 @@ def test_unchanged_rows_are_the_same_release_and_changed_rows_are_refused_or_rep
     done = clinic.project.run("run")
     assert done.message("patients").startswith("unchanged: ")
     assert clinic.read("SELECT * FROM clinic.patients") == before
-    clinic.models(rows=190, patients=POLICY)
+    clinic.models(rows=36, patients=POLICY)
     done = clinic.project.run("run")
     assert not done.success
     assert "over_time: independent" in done.message("patients")
     assert clinic.read("SELECT * FROM clinic.patients") == before
-    clinic.models(rows=190, patients={**POLICY, "over_time": "independent"})
+    clinic.models(rows=36, patients={**POLICY, "over_time": "independent"})
     done = clinic.project.run("build")
     assert done.success, done.said[-8:]
-    assert clinic.read("SELECT count(*) FROM clinic.patients") == [(190,)]
+    assert clinic.read("SELECT count(*) FROM clinic.patients") == [(36,)]
 
 
 def test_what_counts_do_not_serve_is_refused_by_name(clinic: Clinic) -> None:
@@ -111,8 +111,8 @@ def test_names_are_those_that_dbt_finds(clinic: Clinic) -> None:
     for command in (["build", "--empty"], ["build"], ["build"]):
         done = clinic.project.run(*command)
         assert done.success, done.said[-8:]
-    assert done.message("OutPatients").startswith("unchanged: 200 rows in ")
-    assert clinic.read("SELECT n FROM clinic.sums") == [(200,)]
+    assert done.message("OutPatients").startswith("unchanged: 40 rows in ")
+    assert clinic.read("SELECT n FROM clinic.sums") == [(40,)]
     assert clinic.tables().count("outpatients") == 1
 
 

@@ -10,6 +10,7 @@ import duckdb
 import pytest
 import what_profiles_write as written
 from dbt_projects import Project
+from strategies import some
 from test_verdicts import judging
 
 import ldiv_db
@@ -18,13 +19,14 @@ pytest.importorskip("dbt.adapters.duckdb", reason="dbt-duckdb is not installed: 
 pytestmark = pytest.mark.dbt
 
 
-def test_what_profiles_require_is_judged(tmp_path: Path) -> None:
+@pytest.mark.parametrize("asked", some([written.ASKED[::4], written.ASKED], 1))
+def test_what_profiles_require_is_judged(tmp_path: Path, asked: list[tuple[str, tuple[str, ...]]]) -> None:
     """Of the source as it lies, whose rows are classes of few: most requirements find some that violate."""
     project: Project = judging(tmp_path / "project", {"type": "duckdb", "path": "there.duckdb", "schema": "main"})
     cases: list[dict[str, Any]] = []
     expected: list[list[list[Any]]] = []
     with duckdb.connect(str(project.folder / "there.duckdb")) as con:
-        for name, sensitive in written.ASKED:
+        for name, sensitive in asked:
             written.make(con, name)
             con.execute(f"ALTER TABLE events RENAME TO {(table := f'events_{len(cases)}')}")
             written.make(con, name)
