@@ -12,8 +12,9 @@ from tables import fill, random_case
 import ldiv_db
 
 
-@pytest.mark.parametrize("seed", some(range(4)))
-@pytest.mark.parametrize("select", some(["bisect", "refine"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("select", ["bisect", "refine"])
 def test_random_tables(spark, con, tmp_path, seed, select):
     case = random_case(random.Random(f"spark {seed} {select}"), select)
     case.place(con, tmp_path)

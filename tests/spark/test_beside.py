@@ -36,6 +36,7 @@ def lost(result):
     return [note for note in result.notes if "not kept" in note]
 
 
+@pytest.mark.slow
 def test_a_table_of_files_keeps_all_that_it_has(spark, clinic):
     before = shown(spark)
     first = ldiv_db.run(spark, clinic)

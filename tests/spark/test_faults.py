@@ -86,7 +86,8 @@ FILLED = [None, (SparkWarehouse, "lend"), (LedgerThere, "enter"), (SparkWarehous
 
 
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits of other processes are Linux's alone")
-@pytest.mark.parametrize("number", some([3, 0, 1, 2]))
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(4))
 def test_a_full_disk(spark, lasting, tmp_path, monkeypatch, number):
     table, step = f"full_{number}", FILLED[number]
     policy = {**lasting, "target": {"table": table, "if_exists": "replace"}}

@@ -109,6 +109,7 @@ def test_a_release_that_lost_rows_is_not_published(spark, con, monkeypatch):
     assert "lost" not in names(spark)
 
 
+@pytest.mark.slow
 def test_a_release_of_which_rows_are_lost_on_the_way_to_its_place_is_not_published(spark, con, monkeypatch):
     ldiv_db.run(spark, policy_of(spark, con, "whole"))
     before, rows = spark.table("whole").toArrow(), SparkWarehouse.rows_of
