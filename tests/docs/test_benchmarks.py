@@ -9,7 +9,6 @@ from beds import called
 
 from ldiv_db.commands.cli import app
 from tests.docs.pages import DOCS
-from tests.strategies import some
 
 PAGE = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
 SECTIONS = {part.split("\n", 1)[0]: part.split("\n", 1)[1] for part in PAGE.split("\n## ")[1:]}
@@ -22,7 +21,8 @@ def test_a_section_says_how_it_was_measured() -> None:
     assert {title for title, text in SECTIONS.items() if not command.search(text)} <= BY_HAND
 
 
-@pytest.mark.parametrize("select", some(["bisect", "refine"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("select", ["bisect", "refine"])
 def test_the_demo_loses_what_the_table_says(select: str) -> None:
     lines = SECTIONS["Measuring and attacking"].splitlines()
     rows = [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]

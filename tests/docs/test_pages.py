@@ -48,7 +48,7 @@ HERE = [page for page in PAGES if name_of(page) not in ELSEWHERE]
 #: The examples of commands are about files of the reader: they are read, and not run.
 FOLLOWED = [page for page in HERE if name_of(page) != "docs/reference/commands.md"]
 #: Pages whose commands take seconds at most.
-QUICK = ("check-a-table", "choose-l", "parts", "python", "taxonomies")
+QUICK = ("check-a-table", "taxonomies")
 SOON, LATER = ([page for page in FOLLOWED if (page.stem in QUICK) is quick] for quick in (True, False))
 
 

@@ -12,6 +12,7 @@ import pytest
 
 import ldiv_db
 from ldiv_db.commands.cli import COMMANDS
+from ldiv_db.taxonomies.readers import read_taxonomy
 from tests.strategies import some
 
 
@@ -64,7 +65,7 @@ def test_a_release_to_memory_is_refused_before_work(bed: Any) -> None:
 
 def test_one_sensitive_column_needs_no_list(bed: Any) -> None:
     bed.write_policy(sensitive="disease")
-    assert bed.run().code == 0
+    assert bed.call("plan", bed.database, bed.policy).code == 0
 
 
 def test_quiet_says_nothing_and_progress_speaks_of_stages(bed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,10 +73,9 @@ def test_quiet_says_nothing_and_progress_speaks_of_stages(bed: Any, monkeypatch:
     called = bed.run()
     assert "forming classes" in called.err and "reading the source" in called.err
     assert "left" in called.err and "rows" not in called.err, "names of our tables say nothing to a reader"
-    bed.write_policy(target="published.other")
-    assert bed.run("--quiet").err == ""
+    assert bed.call("check", bed.database, "published.patients", "--policy", bed.policy, "--quiet").err == ""
     monkeypatch.setattr("ldiv_db.commands.console._PAUSE", 5.0)
-    profiled = bed.call("profile", bed.database, "patients", "--quiet")
+    profiled = bed.call("profile", bed.database, "patients", "--qi", "ward", "--quiet")
     assert (profiled.code, profiled.err) == (0, "")
 
 
@@ -99,7 +99,8 @@ def test_words_are_completed(shell: str, tmp_path: Path) -> None:
         )
         return done.stdout
 
-    assert "runs" in complete("ldiv ru") and "profile" not in complete("ldiv ru")
+    commands = complete("ldiv ru")
+    assert "runs" in commands and "profile" not in commands
     assert "--memory-limit" in complete("ldiv run --mem")
 
 
@@ -124,18 +125,15 @@ TREE = [["Norway", "Europe", "*"], ["Italy", "Europe", "*"], ["Japan", "Asia", "
 HEADERS = [None, ["country", "continent", "all"], ["a", "b", "c"], ["value", "level 1", "*"]]
 
 
-def test_level_files_with_commas_tabs_and_headers(bed: Any) -> None:
+def test_level_files_with_commas_tabs_and_headers(tmp_path: Path) -> None:
     """All are the same tree."""
-    shown = []
+    file, trees = tmp_path / "country.csv", []
     for header, delimiter in product(HEADERS, ";,\t"):
         lines = [*([header] if header else []), *TREE]
-        bed.write("country.csv", "".join(delimiter.join(line) + "\n" for line in lines))
-        words = ("country", bed.folder / "country.csv", "--replace")
-        assert bed.call("taxonomy", "import", bed.database, *words).code == 0
-        shown.append(bed.call("taxonomy", "show", bed.database, "country", "--json").json["nodes"])
-    assert all(nodes == shown[0] for nodes in shown)
-    assert [node["label"] for node in shown[0] if node["depth"] == 1] == ["Europe", "Asia"]
-    assert bed.run().code == 0
+        file.write_text("".join(delimiter.join(line) + "\n" for line in lines))
+        trees.append(read_taxonomy(file).nodes)
+    assert all(nodes == trees[0] for nodes in trees)
+    assert [node.label for node in trees[0]] == ["*", "Europe", "Norway", "Italy", "Asia", "Japan", "Korea"]
 
 
 def test_a_level_file_that_leaves_its_delimiter_open_is_refused(bed: Any) -> None:
@@ -157,7 +155,7 @@ def people_of_all_ages(con: Any, kind: str) -> dict[str, Any]:
     return policy | {"require": [{"k": 1}]}
 
 
-@pytest.mark.parametrize(("kind", "label"), some(product(KINDS, LABELS), first=4))
+@pytest.mark.parametrize(("kind", "label"), some(product(KINDS, LABELS), first=2))
 def test_ranges_are_read_as_people_write_them(con: Any, kind: str, label: str) -> None:
     """`attack` and `measure` agree with what each label says of the people from 0 to 100."""
     policy, covered = people_of_all_ages(con, kind), LABELS[label]
@@ -174,7 +172,7 @@ def test_ranges_are_read_as_people_write_them(con: Any, kind: str, label: str) -
 
 def test_ranges_that_nobody_writes_are_refused_with_those_that_are_read(con: Any) -> None:
     policy = people_of_all_ages(con, "INTEGER")
-    for label in ("60++", "<", "50 too 59", "fifty", "20<"):
+    for label in ("60++", "<", "50 too 59", "20<"):
         con.execute("CREATE OR REPLACE TABLE published AS SELECT $1 AS age, 'flu' AS s", [label])
         with pytest.raises(ldiv_db.PolicyError, match=r"20 to 30, 60\+, >60, >=60, <20, <=20, 60 and over"):
             ldiv_db.attack(con, "published", policy=policy, population="people")

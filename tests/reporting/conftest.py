@@ -9,7 +9,8 @@ import duckdb
 import pytest
 
 import ldiv_db
-from ldiv_db.reporting import evidence
+from ldiv_db.attacking.question import Knowledge
+from ldiv_db.reporting import attempts, evidence
 from tests.reporting.hospitals import FEW, HOSTILE, SAID, fill_hospital, hospital_policy, quoted
 
 
@@ -32,9 +33,27 @@ def hospital() -> Iterator[Any]:
         yield con
 
 
+#: The attacks on the hospital's tables, once they are tried.
+TRIED: dict[Any, Any] = {}
+
+
+def remembering(tried: dict[Any, Any], patch: pytest.MonkeyPatch) -> None:
+    real = evidence.attempts_on
+
+    def attempts_on(subject: Any) -> Any:
+        key = str(subject.table), subject.asked.public, subject.asked.policy is None, subject.asked.tries
+        if key not in tried:
+            tried[key] = real(subject)
+        return tried[key]
+
+    patch.setattr(evidence, "attempts_on", attempts_on)
+
+
 @pytest.fixture(scope="session")
 def report(hospital: Any) -> ldiv_db.Report:
-    return ldiv_db.report(hospital, "published", hospital_policy(), **FEW, **SAID)
+    with pytest.MonkeyPatch.context() as patch:
+        remembering(TRIED, patch)
+        return ldiv_db.report(hospital, "published", hospital_policy(), **FEW, **SAID)
 
 
 @pytest.fixture(scope="session")
@@ -48,20 +67,16 @@ def public(hospital: Any) -> ldiv_db.Report:
     return ldiv_db.report(hospital, "published", hospital_policy(), public=True)
 
 
-#: The attacks on the hospital's tables, once they are tried.
-TRIED: dict[Any, Any] = {}
-
-
 @pytest.fixture
 def remembered(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Attacks on a table are tried once: they take most of a report's time, and these tests are of something else."""
-    tried = TRIED if "hospital" in request.fixturenames else {}
-    real = evidence.attempts_on
+    remembering(TRIED if "hospital" in request.fixturenames else {}, monkeypatch)
 
-    def attempts(subject: Any) -> Any:
-        key = str(subject.table), subject.asked.public, subject.asked.policy is None, subject.asked.tries
-        if key not in tried:
-            tried[key] = real(subject)
-        return tried[key]
 
-    monkeypatch.setattr(evidence, "attempts_on", attempts)
+@pytest.fixture
+def untried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No attack is tried that needs people."""
+    real = attempts.attack_table
+    monkeypatch.setattr(
+        attempts, "attack_table", lambda *about: real(*about[:3], Knowledge(threshold=about[3].threshold))
+    )

@@ -95,21 +95,6 @@ def test_nothing_is_held_against_a_promise_that_there_is_not(document):
     assert verdict_of(document, "replay")["why"].startswith("no worlds were asked for")
 
 
-def test_what_is_promised_of_people_is_not_held_against_rows(con):
-    con.execute(
-        "CREATE TABLE stays AS SELECT i // 2 AS who, i % 20 AS age, 'd' || i % 7 AS disease FROM range(80) t(i)"
-    )
-    policy = {"source": "stays", "target": "out", "quasi_identifiers": {"age": {"numeric": True}},
-              "sensitive": "disease", "require": [{"frequency": 2}], "algorithm": "topdown",
-              "individual": {"column": "who", "rows": "together"}}  # fmt: skip
-    ldiv_db.run(con, policy)
-    document = ldiv_db.report(con, "out", policy, **FEW).document
-    assert verdict_of(document, "linking")["why"] == "the requirements promise for people, and attacks count rows"
-    assert "counts people" in verdict_of(document, "replay")["why"]
-    assert verdict_of(document, "linkability")["verdict"] == "nothing to try"  # of one quasi-identifier
-    assert "reasons.who" in document["blanks"]
-
-
 def test_without_a_policy_labels_stand_for_nothing(hospital):
     found = ldiv_db.report(hospital, "published", qi=["age", HOSTILE], sensitive="disease", require="k:3").document
     whys = {one["why"] for one in found["verdicts"] if one["attack"] != "refinement"}
@@ -130,6 +115,7 @@ def test_without_its_source_a_report_says_what_it_lacks(con):
     assert "no table or view patients" in report.html()
 
 
+@pytest.mark.usefixtures("untried")
 def test_a_large_source_is_not_replayed_and_without_a_population_there_is_one_initial_risk(hospital, monkeypatch):
     monkeypatch.setattr(attempts, "REPLAYED_ROWS", 48 * 9)
     found = ldiv_db.report(hospital, "published", hospital_policy(), **FEW)

@@ -30,7 +30,7 @@ def bars_of(root, kind="s1"):
 # -- scales --------------------------------------------------------------------------------------------
 
 
-@search(25, values=st.lists(floats, min_size=1, max_size=8), most=st.integers(2, 8), whole=st.booleans())
+@search(12, values=st.lists(floats, min_size=1, max_size=8), most=st.integers(2, 8), whole=st.booleans())
 def test_ticks_are_round_even_and_within(values, most, whole):
     found = scale(values, 0.0, 100.0, most=most, whole=whole)
     room = (found.high - found.low) * 1e-6
@@ -41,7 +41,7 @@ def test_ticks_are_round_even_and_within(values, most, whole):
     assert len(found.ticks) <= most + 3
 
 
-@search(25, values=st.lists(floats, min_size=2, max_size=8), other=floats)
+@search(12, values=st.lists(floats, min_size=2, max_size=8), other=floats)
 def test_a_scale_keeps_order_and_stays_inside(values, other):
     found = scale(values, 10.0, 90.0)
     places = [found(value) for value in sorted([*values, other])]
@@ -70,7 +70,7 @@ def test_short_numbers(value, written):
     assert short(value) == written
 
 
-@search(25, text=st.text(max_size=60), width=st.floats(min_value=20, max_value=400))
+@search(8, text=st.text(max_size=60), width=st.floats(min_value=20, max_value=400))
 def test_shortened_texts_fit(text, width):
     assert text_width(shortened(text, width, 12), 12) <= max(width, text_width("…", 12))
 

@@ -42,7 +42,7 @@ def test_a_report_is_of_its_table(hospital, document):
     ]  # fmt: skip
 
 
-@remembered
+@pytest.mark.usefixtures("untried")
 def test_a_mistake_of_the_code_that_made_the_report_is_found(con, monkeypatch):
     spelt = "(['Flu', ' flu', 'COLD ', 'cold'])[1 + i % 4]"
     con.execute(f"CREATE TABLE stays AS SELECT i % 40 AS age, {spelt} AS said FROM range(120) AS t(i)")
