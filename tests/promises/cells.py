@@ -107,12 +107,15 @@ def _requires(requirement: Mapping[str, Any]) -> Callable[[dict[str, Any]], Any]
     return lambda document: document.update(require=[requirement])
 
 
-def _by(algorithm: str) -> Callable[[dict[str, Any]], Any]:
+def _by(algorithm: Any) -> Callable[[dict[str, Any]], Any]:
     """By this algorithm, unless the form is one itself."""
     return lambda document: document.setdefault("algorithm", algorithm)
 
 
-METHODS = ("topdown", "bsgi", "mondrian", "peel", "auto")
+METHODS: dict[str, Any] = {name: name for name in ("topdown", "bsgi", "mondrian", "peel")}
+METHODS["auto"] = {"name": "auto", "effort": "quick"}
+#: What takes several times as long as the other values of its axis, and stands in as few cells as it can.
+DEAR = {("method", "auto"), ("tables", "several"), ("time", "series"), ("place", "sqlite"), ("place", "postgres")}
 #: What is required, as the oracle takes it; the share of the worlds in which a person may have a value, if it says one.
 REQUIRED: dict[str, tuple[Any, Fraction | None]] = {
     "frequency": (2, Fraction(1, 2)),
@@ -146,7 +149,7 @@ AXES |= {
         name: Value(("comparisons",) if name == "t_closeness" else (), _requires({name: said}) if number else _nothing)
         for number, (name, (said, _)) in enumerate(REQUIRED.items())
     },
-    "method": {name: Value((), _by(name)) for name in METHODS},
+    "method": {name: Value((), _by(said)) for name, said in METHODS.items()},
     "place": {
         "database": Value(),
         "attached": Value(("databases",)),
@@ -349,13 +352,15 @@ def _rank(axis: str) -> tuple[bool, int]:
 
 @functools.cache
 def diagonal(times: int = 1) -> tuple[Cell, ...]:
-    """Cells in which each value stands so many times, all units of one table and of several, and nights of classes."""
+    """Cells in which each value stands so many times, all units of one table and of several, and nights."""
     found: list[Cell] = []
     used: Counter[Choice] = Counter()
     seen: set[frozenset[Choice]] = set()
 
     def add(*known: Choice) -> None:
-        cell = completed(dict(known), lambda chosen: (used[chosen[-1]], len(pairs_of(chosen) & seen)))
+        cell = completed(
+            dict(known), lambda chosen: (chosen[-1] in DEAR, used[chosen[-1]], len(pairs_of(chosen) & seen))
+        )
         if cell is None:
             assert len(known) > 1, known
             return
@@ -364,7 +369,7 @@ def diagonal(times: int = 1) -> tuple[Cell, ...]:
         seen.update(pairs_of(cell.choices))
 
     units = itertools.product(*([(axis, value) for value in AXES[axis]] for axis in ("tables", "unit")))
-    for pair in (*units, (("time", "series"), ("form", "trees"))):
+    for pair in (*units, *((("time", "series"), ("form", form)) for form in ("trees", "decomposition"))):
         if not _hinders(pair[0], [pair[1]]):
             add(*pair)
     every = sorted(((axis, value) for axis in AXES for value in AXES[axis]), key=lambda one: _rank(one[0]))

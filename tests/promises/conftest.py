@@ -108,8 +108,9 @@ def pytest_generate_tests(metafunc: Any) -> None:
     if "release" not in metafunc.fixturenames:
         return
     which = getattr(metafunc.function, "cells", bool)
-    cells = covering() if settings.get_current_profile_name() != "default" else diagonal()
-    cells = [cell for cell in cells if which(cell)]
+    first, step = getattr(metafunc.function, "turn", (0, 1))
+    is_whole = settings.get_current_profile_name() != "default"
+    cells = [cell for cell in (covering() if is_whole else diagonal()[first::step]) if which(cell)]
     marks = {"postgres": [pytest.mark.engines, pytest.mark.xdist_group("postgres")]}
     listed = [pytest.param(cell, id=cell.id, marks=marks.get(cell.place, [])) for cell in cells]
     metafunc.parametrize("release", listed, indirect=True, scope="session")

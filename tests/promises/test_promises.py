@@ -34,6 +34,16 @@ def asked_of(which: Callable[[Cell], Any]) -> Callable[[Any], Any]:
     return decorated
 
 
+def in_turn(first: int, of: int = 4) -> Callable[[Any], Any]:
+    """A dear promise: by default it is asked of one cell in so many. Those that run again ask all cells together."""
+
+    def decorated(promise: Any) -> Any:
+        promise.turn = (first, of)
+        return promise
+
+    return decorated
+
+
 def test_the_audit_holds_by_the_oracle(release: Release) -> None:
     rows = [(key, value, unit) for key, pairs in release.classes.items() for unit, value in pairs]
     assert rows and not oracle.people_violations(rows, release.cell.require, REQUIRED[release.cell.require][0])
@@ -96,6 +106,7 @@ def plain(value: Any) -> Any:
     return value[:10] if re.fullmatch(r"\d{4}-\d\d-\d\d.*", str(value)) else Decimal(str(value))
 
 
+@in_turn(0)
 def test_the_same_seed_gives_the_same_bytes_for_any_order_of_rows_and_number_of_threads(
     release: Release, tmp_path: Any
 ) -> None:
@@ -251,6 +262,7 @@ def test_a_check_says_what_the_run_said(release: Release) -> None:
         ]
 
 
+@in_turn(1, of=3)
 @asked_of(lambda cell: cell.time == "once" and cell.form != "decomposition" and cell.target in ("table", "parquet"))
 def test_measures_say_what_the_run_said(release: Release) -> None:
     home = release.home
@@ -273,6 +285,7 @@ def test_attacks_gain_no_more_than_was_promised(release: Release) -> None:
     assert not any(attack.holds is False for attack in release.attacks)
 
 
+@in_turn(0, of=12)
 @asked_of(lambda c: (c.tables, c.time) == ("one", "once") and c.place in ("database", "sqlite") and c.form in FORMS)
 def test_a_report_tells_of_the_run(release: Release) -> None:
     with release.home.reading("stays") as (con, table):
@@ -281,6 +294,7 @@ def test_a_report_tells_of_the_run(release: Release) -> None:
     assert told["rows"] == len(release.rows) and told["holds"] in (True, None)
 
 
+@in_turn(1)
 def test_no_error_tells_a_value_of_the_data(release: Release) -> None:
     home, too_much = release.home, {"require": [{"frequency": 50}]}
     if release.decomposes:
@@ -295,6 +309,7 @@ def test_no_error_tells_a_value_of_the_data(release: Release) -> None:
 
 
 @pytest.mark.again
+@in_turn(2)
 def test_an_unchanged_run_changes_nothing(release: Release) -> None:
     home, before = release.home, release.home.published()
     result = ldiv_db.run(home.connection, home.replacing(again=True), folder=home.folder)
@@ -303,6 +318,7 @@ def test_an_unchanged_run_changes_nothing(release: Release) -> None:
         assert result.as_dict()["unchanged"] == release.result.run_id or release.cell.target != "table"
 
 
+@in_turn(3)
 def test_a_crash_at_a_write_leaves_the_old_or_the_new(release: Release) -> None:
     """The statement that fails is another one of those that follow the first that writes, by the name of the cell."""
     home = release.home
