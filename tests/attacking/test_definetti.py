@@ -128,7 +128,7 @@ def related(draw, n):
     ]
 
 
-@search(3, draw=draws)
+@search(2, draw=draws)
 def test_an_anatomised_table_teaches_what_the_definition_says(con, draw):
     """Of people whose group is known too, or only their quasi-identifiers."""
     grouped, people = draw.choice([False, True]), related(draw, draw.randint(6, 30))

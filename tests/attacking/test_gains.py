@@ -87,7 +87,7 @@ REQUIRED = [
 ]  # fmt: skip
 
 
-@search(40, draw=draws)
+@search(20, draw=draws)
 def test_no_good_table_exceeds_a_bound(draw):
     """Random tables of two classes, even ones among them, by each requirement that they meet."""
     classes = [

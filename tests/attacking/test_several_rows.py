@@ -11,6 +11,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from hypothesis import strategies as st
 from refusals import refuses
 from strategies import draws, search, some
 from tables import fill
@@ -97,8 +98,7 @@ def place(con: Any, people: dict[Any, list[int]], classes: Classes) -> None:
     fill(con, "release", columns, [(*bounds, *row) for bounds, rows in classes.items() for row in rows])
 
 
-@pytest.mark.parametrize("mode", ["apart", "together", "linked"])
-@search(2, draw=draws)
+@search(4, mode=st.sampled_from(["linked", "together", "apart"]), draw=draws)
 def test_posteriors_are_those_of_all_ways_to_seat_the_rows(con, mode, draw):
     spans = [(0, 9), (10, 19), (20, 29)] if mode == "apart" else [(0, 12), (8, 19), (0, 29)]
     classes = {
@@ -130,11 +130,11 @@ def test_where_classes_overlap_posteriors_are_wrong_by_what_is_said_at_most(con,
     assert attacked(con, "person").gains[2].gain == pytest.approx(float(exact), abs=wrong + 2e-9)
 
 
-def visits(draw: random.Random) -> list[tuple[Any, ...]]:
+def visits(draw: random.Random, people: int = 30) -> list[tuple[Any, ...]]:
     """Rows (person, age, value): most people have one, some several."""
     return [
         (person, age + draw.randrange(3), draw.choice("aabbccddeeffgghh"))
-        for person, age in enumerate(draw.randrange(20, 60) for _ in range(30))
+        for person, age in enumerate(draw.randrange(20, 60) for _ in range(people))
         for _ in range(draw.choice([1, 1, 2, 3, 4]))
     ]
 
@@ -156,7 +156,7 @@ def by_formula(ages: list[int], known: int, classes: Classes) -> float:
 
 @pytest.mark.parametrize("algorithm", some(["topdown", "bsgi"]))
 def test_releases_of_rows_apart(con, algorithm):
-    rows = visits(random.Random(algorithm))
+    rows = visits(random.Random(algorithm), 20)
     fill(con, "visits", {"person": "INTEGER", "age": "INTEGER", "value": "VARCHAR"}, rows)
     made = ldiv_db.run(con, {**POLICY, "individual": "person", "algorithm": algorithm})
     found = attacked(con, "person", algorithm=algorithm)
@@ -194,19 +194,6 @@ def test_what_is_promised_of_people_alone_bounds_no_share_of_rows(con, algorithm
 
 
 @pytest.mark.slow
-def test_releases_of_rows_together(con):
-    rows = visits(random.Random(5))
-    fill(con, "visits", {"person": "INTEGER", "age": "INTEGER", "value": "VARCHAR"}, rows)
-    output = {"bounds": True, "person": "nr"}
-    ldiv_db.run(con, {**POLICY, "individual": TOGETHER, "algorithm": "topdown", "output": output})
-    linked, alone = attacked(con, TOGETHER, algorithm="topdown", output=output), attacked(con, TOGETHER)
-    several = sum(count > 1 for count in Counter(person for person, _, _ in rows).values())
-    assert linked.figures["all_rows_people"] == alone.figures["all_rows_people"] == several
-    con.execute("ALTER TABLE release DROP nr")
-    assert attacked(con, TOGETHER, output=output).figures == alone.figures
-
-
-@pytest.mark.slow
 def test_the_same_on_two_threads(tmp_path):
     found = []
     for threads in (1, 2):
@@ -230,33 +217,29 @@ def test_without_a_bound_on_shares_nobody_is_above(con):
 def test_harmless_values_are_above_nothing(con):
     place(con, {1: [1, 1]}, {(0, 9): [("a", None), ("a", None), ("a", None), ("b", None)]})
     spared = {"sensitive": {"value": {"harmless": ["a"]}}}
-    assert attacked(con, "person", **spared).figures["two_rows_above"] == 0
-    assert attacked(con, "person").figures["two_rows_above"] == 1
+    assert attacked(con, "person", **spared).figures["two_rows_above"] == 0  # and 1 where nothing is harmless
 
 
 def test_what_the_budget_leaves_out_is_said(con, monkeypatch):
     people = {number: [number, number + 1] for number in range(200)}
     place(con, people, {(low, low + 30): [("a", None), ("b", None)] for low in range(0, 200, 2)})
-    whole = attacked(con, "person").figures
     monkeypatch.setattr(matching, "_AT_ONCE", 500)
     policy = {**POLICY, "individual": "person"}
     (found,) = [a for a in ldiv_db.attack(con, "release", policy=policy, budget=30_000).attacks if "several" in a.name]
     assert found.untried is not None
-    assert found.untried.whole == 200
-    assert 0 < found.figures["two_rows_people"] == found.untried.tried < whole["two_rows_people"] == 200
+    assert 0 < found.figures["two_rows_people"] == found.untried.tried < found.untried.whole == 200
 
 
 @pytest.mark.parametrize("kind", some(["csv", "query", "frame"]))
 def test_a_source_of_any_kind_says_whose_rows_are(con, tmp_path, kind):
     place(con, {"01": [1, 1, 5], "1": [1, 5]}, {(0, 9): [("a", None), ("b", None), ("c", None)]})
-    told = attacked(con, "person").figures
     con.execute(f"COPY visits TO '{tmp_path}/visits.csv'")
     source = {"csv": f"{tmp_path}/visits.csv", "query": {"query": "FROM visits"}, "frame": con.sql("FROM visits")}
-    assert attacked(con, "PERSON", source=source[kind]).figures == told
+    told = attacked(con, "PERSON", source=source[kind]).figures
     assert (told["two_rows_people"], told["three_rows_people"]) == (2, 1)
 
 
-@pytest.mark.parametrize("gone", ["DROP TABLE visits", "ALTER TABLE visits DROP person"])
+@pytest.mark.parametrize("gone", some(["ALTER TABLE visits DROP person", "DROP TABLE visits"]))
 def test_without_the_source_it_is_said_that_nothing_was_tried(con, gone):
     place(con, {1: [1, 1]}, {(0, 9): [("a", None), ("b", None)]})
     policy = {**POLICY, "individual": "person"}
@@ -276,10 +259,10 @@ def recognised(found: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("rows", some(["aligned", "together"]))
 def test_the_risk_is_that_of_people_where_these_are_counted(con, rows):
-    """Classes of three people, of four rows each: a person is found with 1/3, whatever rows there are."""
+    """Classes of three people, of two rows each: a person is found with 1/3, whatever rows there are."""
     con.execute(
         "CREATE TABLE visits AS SELECT i AS person, i // 3 * 10 AS age, n AS visit, 'abcde'[1 + (i + n) % 5] AS value"
-        " FROM range(12) AS p(i), range(4) AS v(n)"
+        " FROM range(6) AS p(i), range(2) AS v(n)"
     )
     whose = {"column": "person", "rows": rows} | ({"order": "visit"} if rows == "aligned" else {})
     beside = {} if rows == "aligned" else {"identifiers": ["visit"]}

@@ -20,12 +20,6 @@ NAMES = ("patients", "stays", "labs")
 GOOD: list[Any] = [{"frequency": 2}, {"k": 2}]
 
 
-def clinic(names: tuple[str, ...] = NAMES, seed: int = 4, people: int = 20) -> duckdb.DuckDBPyConnection:
-    con = duckdb.connect(config={"threads": 1})
-    fill(con, names, drawn(random.Random(seed), names, people, values="abcdefghij"))
-    return con
-
-
 def places(tree: Any, path: tuple[Any, ...] = ()) -> Any:
     """What a person's rows show, each with the path to it: rows that no order puts into places are alike."""
     for name, nodes in tree.items():
@@ -50,9 +44,10 @@ def expected(shown: Any, known: tuple[str, ...], table: str) -> Fraction | None:
 
 
 @functools.cache
-def released(names: tuple[str, ...] = NAMES, seed: int = 4) -> Any:
+def released(names: tuple[str, ...]) -> Any:
     """A clinic's tables with their release, made once."""
-    con = clinic(names, seed)
+    con = duckdb.connect(config={"threads": 1})
+    fill(con, names, drawn(random.Random(4), names, 20, values="abcdefghij"))
     ldiv_db.run(con, policy_of(names, require=GOOD))
     return con
 
@@ -78,7 +73,7 @@ POLICY = policy_of(NAMES, require=GOOD)
 
 @pytest.mark.slow
 def test_a_broken_promise_is_found_by_who_knows_it() -> None:
-    con = released()
+    con = released(NAMES)
     con.execute("BEGIN")
     con.execute("UPDATE published.stays SET age_min = -stay")  # alone among all who are alike in the other table
     broken = {(one.knows, one.sensitive) for one in ldiv_db.attack(con, policy=POLICY).attacks if one.holds is False}
@@ -106,7 +101,7 @@ def test_columns_that_are_kept_are_told_of_with_their_table() -> None:
 
 
 def test_what_is_said_of_one_table_is_refused() -> None:
-    con = released()
+    con = released(NAMES)
     with refuses("table", "known", "counting"):
         ldiv_db.attack(con, "published.stays", policy=POLICY, known="patients", counting=True)
     with refuses("threshold"):

@@ -178,7 +178,7 @@ def place(con: Any, folder: Path, rows: int = 40) -> dict[str, Any]:
     (folder / "city.csv").write_text("a;ab;*\nb;ab;*\nc;cd;*\nd;cd;*")
     columns = {"age": {"numeric": True}, "city": {"taxonomy": {"file": "city.csv"}}}
     return {"source": "source", "target": "released", "quasi_identifiers": columns, "sensitive": ["s"],
-            "require": [{"k": 4}], "seed": 1}  # fmt: skip
+            "require": [{"k": 4}], "algorithm": "topdown", "seed": 1}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_values_count_only_where_they_are_asked_for(con: Any, tmp_path: Path) ->
 def test_what_is_not_taken_whole_is_named(
     con: Any, tmp_path: Path, require: list[Any], need: Need, weaker: int
 ) -> None:
-    asked = place(con, tmp_path) | {"require": require, "algorithm": "topdown"}
+    asked = place(con, tmp_path) | {"require": require}
     bound = ldiv_db.plan(con, asked, folder=tmp_path, bound=True).bound
     assert isinstance(bound, LossBound) and bound.need == need and len(bound.weaker) == weaker
     assert 0 < bound.lm_mean <= ldiv_db.run(con, asked, folder=tmp_path).loss.lm_mean
@@ -259,7 +259,7 @@ def test_people_and_rows_left_out_count(con: Any, tmp_path: Path) -> None:
     asked = place(con, tmp_path)
     con.execute("ALTER TABLE source ADD COLUMN who INTEGER")
     con.execute("UPDATE source SET who = rowid // 2")
-    counted = asked | {"individual": {"column": "who", "rows": "apart"}, "algorithm": "topdown"}
+    counted = asked | {"individual": {"column": "who", "rows": "apart"}}
     bound = ldiv_db.plan(con, counted, folder=tmp_path, bound=True).bound
     assert bound is not None and bound.need == Need(4) and len(bound.weaker) == 1
     dropped = asked | {"nulls": "suppress", "identifiers": ["who"]}
@@ -343,7 +343,7 @@ def test_a_mean_promises_nothing_of_a_class() -> None:
 )
 def test_columns_of_nulls_have_a_bound(con: Any, tmp_path: Path, missing: str, judged: str) -> None:
     """NULL is a value of its own, of sensitive columns too unless it is not judged."""
-    asked = place(con, tmp_path) | {"require": [{"distinct": 2}], "suppressed": judged, "algorithm": "topdown"}
+    asked = place(con, tmp_path) | {"require": [{"distinct": 2}], "suppressed": judged}
     asked["nulls_sensitive"] = "value"
     con.execute(f"UPDATE source SET {missing} = NULL WHERE {missing} IS NOT NULL AND (rowid > 5 OR {missing == 'age'})")
     result = ldiv_db.run(con, asked, folder=tmp_path, bound=True)

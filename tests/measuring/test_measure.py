@@ -390,7 +390,7 @@ def verify(case, con, folder):
     assert near(counts.nine_tenths, sorted(of_two)[math.ceil(0.9 * len(of_two)) - 1])
 
 
-@search(4, draw=draws)
+@search(3, draw=draws)
 def test_every_kind_of_published_value_agrees_with_the_oracle(draw):
     with duckdb.connect(config={"threads": 1}) as con, tempfile.TemporaryDirectory() as folder:
         verify(Case(draw, con, Path(folder)), con, Path(folder))

@@ -204,7 +204,7 @@ def test_a_text_finds_a_way_that_a_run_takes(con: Any, tmp_path: Any, values: st
     assert skeleton is not None
     for name, text in skeleton.files.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
-    assert ldiv_db.run(con, skeleton.policy, folder=tmp_path).loss.rows_published == 300
+    assert ldiv_db.run(con, {"algorithm": "mondrian"} | skeleton.policy, folder=tmp_path).loss.rows_published == 300
 
 
 @pytest.mark.parametrize("name", some(["home_plz", "zip", "ZIP_CODE", "postcode", "postal_code"]))
@@ -240,7 +240,8 @@ def test_taxonomies_of_the_program_are_proposed_where_values_show_them(
     assert (found.way.settings.get("taxonomy") == taken) is (taken is not None)
     if taken:
         policy = {"source": "t", "target": "out", "quasi_identifiers": {name: found.way.settings}, "sensitive": ["s"]}
-        assert ldiv_db.run(con, policy | {"require": [{"frequency": 3}]}).loss.rows_published == 6 * len(values)
+        policy |= {"require": [{"frequency": 3}], "algorithm": "topdown"}
+        assert ldiv_db.run(con, policy).loss.rows_published == 6 * len(values)
 
 
 # -- forms --------------------------------------------------------------------------------------------
@@ -503,10 +504,12 @@ def test_latitude_and_longitude_are_a_grid_and_no_numbers(con, names, most, of_a
     found = profiled(con, "disease")
     ways = [column.way.settings for column in found.columns[:2]]
     assert ways == [PLACES if of_a_grid else {"numeric": True}] * 2
+    if not of_a_grid:
+        return
     written, _ = make_starter_policy(Engine(con), found, Relation.parse("t"), "t")
     ldiv_db.run(con, written.policy | {"target": "out", "algorithm": "mondrian"})
     labels = {label for row in con.execute(f"SELECT {lat}, {lon} FROM out").fetchall() for label in row}
-    assert not of_a_grid or all(label == "*" or label.endswith(")") for label in labels)
+    assert all(label == "*" or label.endswith(")") for label in labels)
 
 
 def test_whole_degrees_are_numbers(con):

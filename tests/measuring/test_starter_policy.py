@@ -28,7 +28,7 @@ def test_every_door_judges_what_a_profile_requires(
     make(con, name)
     con.execute("DELETE FROM events WHERE rowid >= 600")
     qi = [column for column in ("born", "region") if column not in sensitive]
-    policy = starter(con, tmp_path, *sensitive, qi=qi).policy | {"seed": 1}
+    policy = {"algorithm": "mondrian"} | starter(con, tmp_path, *sensitive, qi=qi).policy | {"seed": 1}
     assert ldiv_db.run(con, policy, folder=tmp_path).loss.rows_published > 0
     table = policy["target"]
     parsed = ldiv_db.parse_policy(policy)
