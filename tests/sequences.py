@@ -77,6 +77,22 @@ class Sequence:
         }
 
 
+#: A table `people` of two sensitive attributes, s1 and s2.
+COLUMNS = {"id": "INTEGER", "person": "INTEGER", "s1": "VARCHAR", "s2": "VARCHAR"}
+
+
+def policy_of_pairs(**algorithm: Any) -> dict[str, Any]:
+    """A series of `people` by groups, in which s1 has three values and s2 two."""
+    return {
+        "source": "people",
+        "target": {"prefix": "pub.p"},
+        "key": "id",
+        "quasi_identifiers": ["person"],
+        "sensitive": {"s1": {"l": 3}, "s2": {"l": 2}},
+        "algorithm": {"name": "decomposition_plus", **algorithm},
+    }
+
+
 def random_sequence(seed: int, most: int = 40) -> Sequence:
     draw = random.Random(seed)
     l = draw.choice([2, 2, 3, 4])

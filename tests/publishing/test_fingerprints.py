@@ -5,18 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tables import fill
+from visits import POLICY, place
 
 import ldiv_db
 from ldiv_db.publishing.fingerprints import keyed
 
-POLICY: dict[str, Any] = {
-    "source": "visits", "target": {"table": "released", "if_exists": "replace"}, "quasi_identifiers": ["zip"],
-    "sensitive": ["dx"], "require": [{"distinct": 2}], "algorithm": {"name": "bsgi", "select": "bisect"}, "seed": 1,
-    "over_time": "independent",
-}  # fmt: skip
-COLUMNS = {"zip": "VARCHAR", "dx": "VARCHAR"}
-ROWS = [(f"{i // 4}", "abcd"[i % 4]) for i in range(8)]
+AGAIN = POLICY | {"over_time": "independent"}
 
 
 def test_a_hash_depends_on_its_key() -> None:
@@ -25,11 +19,11 @@ def test_a_hash_depends_on_its_key() -> None:
 
 
 def test_rows_and_requirements_are_in_them(con: Any) -> None:
-    fill(con, "visits", COLUMNS, ROWS)
-    ldiv_db.run(con, POLICY)
-    ldiv_db.run(con, POLICY | {"require": [{"distinct": 3}]})
+    place(con)
+    ldiv_db.run(con, AGAIN)
+    ldiv_db.run(con, AGAIN | {"require": [{"distinct": 3}]})
     con.execute("UPDATE visits SET dx = 'b' WHERE zip = '1' AND dx = 'a'")
-    ldiv_db.run(con, POLICY)
+    ldiv_db.run(con, AGAIN)
     found = con.execute(
         "SELECT s.hash_key, s.rows_hash, s.policy_hash FROM ldiv.run_secret s JOIN ldiv.run r USING (run_id)"
         " ORDER BY r.finished_at"
@@ -41,10 +35,10 @@ def test_rows_and_requirements_are_in_them(con: Any) -> None:
 
 @pytest.mark.again
 def test_a_release_that_was_changed_is_made_anew(con: Any) -> None:
-    fill(con, "visits", COLUMNS, ROWS)
-    ldiv_db.run(con, POLICY)
+    place(con)
+    ldiv_db.run(con, AGAIN)
     released = con.execute("FROM released").fetchall()
-    assert ldiv_db.run(con, POLICY).earlier.unchanged
+    assert ldiv_db.run(con, AGAIN).earlier.unchanged
     con.execute("UPDATE released SET dx = 'e' WHERE dx = 'a'")
-    ldiv_db.run(con, POLICY)
+    ldiv_db.run(con, AGAIN)
     assert con.execute("FROM released").fetchall() == released

@@ -15,7 +15,7 @@ import yaml
 from refusals import refuses
 
 import ldiv_db
-from ldiv_db import AuditError, PolicyError
+from ldiv_db import PolicyError
 from ldiv_db.database import files
 from tests.running.schemas import drawn, fill, policy_of
 
@@ -32,33 +32,14 @@ def policy(if_exists: str = "fail", folder: str = "published", **changes: Any) -
     return found
 
 
-def make(path: Path) -> Path:
+@pytest.fixture
+def hospital(tmp_path: Path) -> Path:
+    """The file of a database with the tables."""
+    path = tmp_path / "hospital.duckdb"
     with duckdb.connect(str(path)) as con:
         fill(con, NAMES, drawn(random.Random(3), NAMES, 24, values="abcdefghij"))
         con.execute("CREATE TABLE wards AS SELECT range AS ward FROM range(5)")
     return path
-
-
-@pytest.fixture
-def hospital(tmp_path: Path) -> Path:
-    """The file of a database with the tables."""
-    return make(tmp_path / "hospital.duckdb")
-
-
-@pytest.fixture(scope="module")
-def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a database whose tables are published beside it."""
-    folder = tmp_path_factory.mktemp("hospital")
-    make(folder / "hospital.duckdb")
-    run(folder / "hospital.duckdb", policy())
-    return folder
-
-
-@pytest.fixture
-def released(first: Path, tmp_path: Path) -> Path:
-    """The file of a database with the tables, which are published beside it."""
-    shutil.copytree(first, tmp_path, dirs_exist_ok=True)
-    return tmp_path / "hospital.duckdb"
 
 
 def run(hospital: Path, asked: dict[str, Any]) -> ldiv_db.Result:
@@ -77,22 +58,8 @@ def statuses(hospital: Path) -> list[str]:
 
 
 @pytest.mark.slow
-def test_files_have_what_tables_would_have(released: Path) -> None:
-    as_tables = policy()
-    for name, table in as_tables["tables"].items():
-        table["target"] = f"published.{name}"
-    run(released, as_tables)
-    found = shown(released.parent / "published")
-    assert [*found] == ["patients", "stays", "wards"] and len(found["wards"]) == 5
-    with duckdb.connect(str(released)) as con:
-        for name in found:
-            assert found[name] == con.execute(f"FROM published.{name} ORDER BY ALL").fetchall()
-    assert {path.name for path in released.parent.iterdir()} == {"published", "hospital.duckdb"}
-
-
-@pytest.mark.slow
-def test_check_reads_the_files(released: Path) -> None:
-    hospital = released
+def test_check_reads_the_files(hospital: Path) -> None:
+    run(hospital, policy())
     place = hospital.parent / "published"
     with duckdb.connect(str(hospital)) as con:
         assert all(audit.holds for audit in ldiv_db.check(con, policy=policy(), folder=hospital.parent))
@@ -150,24 +117,10 @@ def test_where_folders_cannot_change_places_the_old_one_stays(hospital: Path, mo
         run(hospital, policy("replace", seed=2))
 
 
-@pytest.mark.slow
-def test_a_wrong_audit_leaves_no_folder(hospital: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: Any) -> None:
-        raise AuditError("judged so")
-
-    monkeypatch.setattr("ldiv_db.publishing.tables_draft.require_good", fail)
-    with pytest.raises(AuditError, match="judged so"):
-        run(hospital, policy())
-    assert [path.name for path in hospital.parent.iterdir()] == ["hospital.duckdb"]
-
-
 @pytest.mark.parametrize(
     ("targets", "message"),
     [
-        (
-            {"stays": "other/stays.parquet"},
-            r"stays\.target: files go to one folder, which is moved into place with",
-        ),
+        ({"stays": "other/stays.parquet"}, r"stays\.target: files go to one folder, which is moved into place with"),
         ({"stays": "published.stays"}, r"stays\.target: files go to one folder"),
         ({name: f"{name}.parquet" for name in (*NAMES, "wards")}, r"stays\.target: files go to one folder"),
         (

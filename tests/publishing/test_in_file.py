@@ -7,17 +7,14 @@ from typing import Any
 
 import pytest
 from refusals import refuses
-from tables import fill
+from visits import POLICY, place
 
 import ldiv_db
 from ldiv_db.database.engine import Engine
 from ldiv_db.publishing.in_file import DataFile
 from ldiv_db.publishing.ledger import WRITTEN, runs
 
-POLICY: dict[str, Any] = {
-    "source": "visits", "target": {"file": "released.csv"}, "quasi_identifiers": ["zip"], "sensitive": ["dx"],
-    "require": [{"distinct": 2}], "algorithm": {"name": "bsgi", "select": "bisect"}, "seed": 1,
-}  # fmt: skip
+TO_FILE = POLICY | {"target": {"file": "released.csv"}}
 STATUS = "SELECT status FROM ldiv.run"
 
 
@@ -33,7 +30,7 @@ def test_what_is_no_longer_in_its_folder_is_in_its_place(engine: Engine, tmp_pat
 
 @pytest.fixture
 def visits(con: Any) -> None:
-    fill(con, "visits", {"zip": "VARCHAR", "dx": "VARCHAR"}, [(f"{i // 2}", "ab"[i % 2]) for i in range(4)])
+    place(con)
 
 
 def test_it_is_published_once_it_is_in_its_place(
@@ -46,7 +43,7 @@ def test_it_is_published_once_it_is_in_its_place(
         move(self, staging_path)
 
     monkeypatch.setattr(DataFile, "move", moved)
-    ldiv_db.run(con, POLICY, folder=tmp_path)
+    ldiv_db.run(con, TO_FILE, folder=tmp_path)
     assert seen == [(WRITTEN,)] and con.execute(STATUS).fetchall() == [("published",)]
 
 
@@ -55,6 +52,6 @@ def test_a_file_that_somebody_made_meanwhile_stays(
 ) -> None:
     monkeypatch.setattr(DataFile, "flush", lambda *_: (tmp_path / "released.csv").write_text("theirs"))
     with refuses("target.file"):
-        ldiv_db.run(con, POLICY, folder=tmp_path)
+        ldiv_db.run(con, TO_FILE, folder=tmp_path)
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("released.csv", "theirs")]
     assert runs(Engine(con)) == []

@@ -70,12 +70,10 @@ WITH_NULLS = [pytest.param(kind, nulls) for nulls in ("g = 1", "") for kind in K
 @pytest.mark.parametrize(("kind", "nulls"), some(WITH_NULLS))
 def test_values_that_are_not_generalised_keep_their_type(con, tmp_path, kind, nulls):
     make(con, kind, KEPT[kind], every=nulls)
-    for target in ("released", {"file": "r.duckdb", "table": "released"}, {"file": "r.parquet"}):
-        result = ldiv_db.run(con, POLICY | {"target": target}, tmp_path)
-        assert result.loss.lm_mean == 0
+    for target in ({"file": "r.duckdb", "table": "released"}, {"file": "r.parquet"}):
+        assert ldiv_db.run(con, POLICY | {"target": target}, tmp_path).loss.lm_mean == 0
     con.execute(f"ATTACH '{tmp_path}/r.duckdb' AS filed")
-    for relation in ("released", "filed.released"):
-        assert type_of(con, relation) == type_of(con, "t") and unlike(con, relation) == 0
+    assert type_of(con, "filed.released") == type_of(con, "t") and unlike(con, "filed.released") == 0
     parquet = f"'{tmp_path}/r.parquet'"
     assert type_of(con, parquet) == ("VARCHAR" if kind in ("HUGEINT", "BIT") else type_of(con, "t"))
     other = f"SELECT count(*) FROM {parquet} AS p JOIN t USING (rid)"
@@ -166,24 +164,15 @@ def test_what_a_table_is_appended_to_has_labels(con):
     append = POLICY | {"target": {"table": "released", "if_exists": "append"}}
     ldiv_db.run(con, append)
     assert type_of(con, "released") == "VARCHAR"
-    ldiv_db.run(con, POLICY | {"target": {"table": "released", "if_exists": "replace"}})
-    assert type_of(con, "released") == "INTEGER"
+    con.execute("CREATE OR REPLACE TABLE released AS FROM t")
     with pytest.raises(ldiv_db.PolicyError, match=r"column x as INTEGER, not VARCHAR.*make it by if_exists: append"):
         ldiv_db.run(con, append)
 
 
 def test_releases_over_time_have_labels(con):
     make(con, "INTEGER", "g")
-    policy = POLICY | {"algorithm": "bsgi", "require": [{"unique_distinct": 2}], "key": "rid", "keep": []}
-    ldiv_db.run(con, policy | {"target": {"prefix": "series"}})
+    ldiv_db.run(con, POLICY | {"key": "rid", "keep": [], "target": {"prefix": "series"}})
     assert type_of(con, "series_1") == "VARCHAR"
-
-
-def test_a_file_of_text_is_the_same(con, tmp_path):
-    make(con, "INTEGER", "g")
-    for name, types in (("kept", "keep"), ("text", "text")):
-        ldiv_db.run(con, POLICY | {"target": {"file": f"{name}.csv"}, "output": {"types": types}}, tmp_path)
-    assert (tmp_path / "kept.csv").read_bytes() == (tmp_path / "text.csv").read_bytes()
 
 
 @pytest.mark.slow

@@ -6,17 +6,12 @@ from typing import Any
 
 import pytest
 from tables import fill
+from visits import COLUMNS, POLICY, place
 
 import ldiv_db
 from ldiv_db.database.engine import Engine
 from ldiv_db.publishing import ledger
 
-COLUMNS = {"person": "INTEGER", "zip": "VARCHAR", "dx": "VARCHAR"}
-ROWS = [(i, f"{i // 4}", "abcd"[i % 4]) for i in range(8)]
-POLICY: dict[str, Any] = {
-    "source": "visits", "target": {"table": "released", "if_exists": "replace"}, "quasi_identifiers": ["zip"],
-    "sensitive": ["dx"], "identifiers": ["person"], "require": [{"distinct": 2}], "algorithm": "tds", "seed": 1,
-}  # fmt: skip
 SERIES: dict[str, Any] = {
     "source": "visits", "target": {"prefix": "nights"}, "quasi_identifiers": ["zip"], "sensitive": {"dx": {"l": 2}},
     "key": "person", "algorithm": "decomposition", "seed": 1,
@@ -27,26 +22,23 @@ def entered(engine: Engine, names: tuple[str, ...]) -> dict[str, int]:
     return {name: engine.count(ledger.table(engine, name)) for name in names}
 
 
-def test_a_run_that_never_was_leaves_no_row(con: Any, engine: Engine) -> None:
-    fill(con, "visits", COLUMNS, ROWS)
-    result = ldiv_db.run(con, POLICY)
+def test_a_run_that_never_was_leaves_no_row_and_the_seed_of_one_that_was_is_shown_on_request(
+    con: Any, engine: Engine
+) -> None:
+    place(con)
+    result = ldiv_db.run(con, POLICY | {"algorithm": "tds"})  # whose rules the ledger has as well
     before = entered(engine, ledger.RUN_TABLES)
     assert all(before.values()), before
     ledger.settle_run(engine, result.run_id, in_place=True)
     assert entered(engine, ledger.RUN_TABLES) == before
+    ((plain,), (shown,)) = ledger.runs(engine), ledger.runs(engine, show_seeds=True)
+    assert "seed" not in plain and shown["seed"] == "1"
     ledger.settle_run(engine, result.run_id, in_place=False)
     assert not any(entered(engine, ledger.RUN_TABLES).values())
 
 
-def test_the_seed_of_a_run_is_shown_on_request(con: Any, engine: Engine) -> None:
-    fill(con, "visits", COLUMNS, ROWS)
-    ldiv_db.run(con, POLICY)
-    ((plain,), (shown,)) = ledger.runs(engine), ledger.runs(engine, show_seeds=True)
-    assert "seed" not in plain and shown["seed"] == "1"
-
-
 def test_a_series_goes_with_its_first_release_alone(con: Any, engine: Engine) -> None:
-    fill(con, "visits", COLUMNS, ROWS)
+    place(con)
     names = (*ledger.RELEASE_TABLES, *ledger.SERIES_TABLES)
     ldiv_db.run(con, SERIES)
     (first,) = ledger.releases(engine)

@@ -28,7 +28,7 @@ def stands_in_order(values: list[tuple[Any, ...]]) -> bool:
     return False
 
 
-@search(5, draw=draws)
+@search(2, draw=draws)
 def test_classes_with_an_order_are_those_that_brute_force_finds(draw: random.Random, con: Any) -> None:
     width = draw.choice([1, 2])
     values = [None, 1, 2, 10] if draw.random() < 0.5 else [1, 9, 10]
@@ -46,7 +46,7 @@ def test_classes_with_an_order_are_those_that_brute_force_finds(draw: random.Ran
     assert found.gains[0].gain == sum(map(len, unordered)) / 20 and found.gains[0].bound is None and found.holds is None
 
 
-@search(3, draw=draws)
+@search(2, draw=draws)
 def test_numbers_against_labels_are_those_that_brute_force_finds(draw: random.Random, con: Any) -> None:
     labels = [(draw.choice([None, 1, 2]), draw.choice("ab")) for _ in range(8)]
     rows = [(number, *label, "x") for number, label in enumerate(labels) for _ in range(draw.randint(1, 3))]
@@ -57,6 +57,7 @@ def test_numbers_against_labels_are_those_that_brute_force_finds(draw: random.Ra
     assert found.figures["numbers_against_labels"] == falls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", some(["rows.parquet", "rows.csv"]))
 @pytest.mark.parametrize("threads", some([4, 1]))
 def test_rows_of_files_stand_as_they_are_written(name: str, threads: int, tmp_path: Any) -> None:

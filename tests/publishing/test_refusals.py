@@ -56,12 +56,11 @@ def make_files(bed: Any, sql: str) -> None:
 
 
 def require_read(bed: Any, target: str) -> None:
-    """Assert that run and plan refuse the policy, whose source reads its target."""
-    for command in ("run", "plan"):
-        assert f"target: {target} is read by the source" in bed.fails(2, command, bed.database, bed.policy)
+    """Assert that a run is refused, whose source reads its target."""
+    assert f"target: {target} is read by the source" in bed.fails(2, "run", bed.database, bed.policy)
 
 
-@pytest.mark.parametrize("view", some(VIEWS, 5))
+@pytest.mark.parametrize("view", some(VIEWS, 3))
 def test_a_table_that_the_source_reads_is_not_replaced(bed: Any, view: str) -> None:
     bed.sql(VIEWS[view])
     bed.write_policy(source="v", target={"table": "Main.PATIENTS", "if_exists": "replace"})
@@ -101,13 +100,12 @@ def test_a_database_attached_by_a_second_name_of_its_file_is_known_again(bed: An
 
 
 @pytest.mark.parametrize("target", some(["second.parquet", "raw.parquet", "link.parquet"]))
-@pytest.mark.parametrize("view", some(FILES, 3))
+@pytest.mark.parametrize("view", some(FILES, 2))
 def test_a_file_that_the_source_reads_is_not_replaced(bed: Any, monkeypatch: Any, view: str, target: str) -> None:
     monkeypatch.chdir(bed.folder)
     make_files(bed, FILES[view])
     bed.write_policy(source="v", target={"file": target, "if_exists": "replace"})
-    for command in ("run", "plan"):
-        bed.refuses("target.file", command, bed.database, bed.policy)
+    bed.refuses("target.file", "plan", bed.database, bed.policy)
 
 
 def test_a_folder_that_the_source_reads_holds_no_target(bed: Any) -> None:
@@ -133,7 +131,8 @@ def test_a_file_beside_those_that_the_source_reads_is_replaced(bed: Any, monkeyp
     monkeypatch.chdir(bed.folder)
     make_files(bed, "CREATE VIEW v AS SELECT DISTINCT a.* FROM 'raw.parquet' AS a JOIN 'raw.parquet' USING (name)")
     bed.write_policy(source="v", target={"file": "release.parquet", "if_exists": "replace"})
-    assert [bed.run().code for _ in range(2)] == [0, 0]
+    bed.write("release.parquet", "of another run")
+    assert bed.run().code == 0
 
 
 @pytest.mark.parametrize(
@@ -148,11 +147,10 @@ def test_a_file_that_the_policy_reads_is_no_target(bed: Any, name: str, what: st
         target={"file": name, "if_exists": "replace"}, sensitive={"disease": {"taxonomy": {"file": "d.csv"}}}
     )
     policy = bed.policy.rename(bed.folder / "policy.csv")
-    for command in ("run", "plan"):
-        assert f"target.file: {name} is {what}" in bed.fails(2, command, bed.database, policy)
+    assert f"target.file: {name} is {what}" in bed.fails(2, "run", bed.database, policy)
 
 
-@pytest.mark.parametrize("name", some(["second.duckdb", "ours.duckdb", "hospital.duckdb", "link.duckdb"], 2))
+@pytest.mark.parametrize("name", some(["ours.duckdb", "second.duckdb", "hospital.duckdb", "link.duckdb"], 2))
 def test_a_database_that_is_open_is_no_target(bed: Any, name: str) -> None:
     """The source's file and the catalog's, by any of their names."""
     assert bed.call("migrate", bed.database, "--catalog", bed.folder / "ours.duckdb").code == 0
@@ -214,5 +212,4 @@ def test_what_python_registers_is_a_source_still(bed: Any, tmp_path: Path) -> No
         with refuses("target"):
             ldiv_db.run(con, policy, folder=bed.folder)
         policy["target"] = {"table": "out", "if_exists": "replace"}
-        for _ in range(2):
-            assert ldiv_db.run(con, policy, folder=bed.folder).loss.rows_published == 24
+        assert ldiv_db.run(con, policy, folder=bed.folder).loss.rows_published == 24

@@ -30,14 +30,11 @@ Class = tuple[int, int, tuple[str, ...]]
 def policy_of(way: str) -> dict[str, Any]:
     name, _, more = way.partition(" ")
     document = {
-        "source": "people",
-        "target": {"table": "out"},
-        "key": "id",
+        "source": "people", "target": {"table": "out"}, "key": "id",
         "quasi_identifiers": {"age": {"taxonomy": {"ranges": [10, 20]}} if name == "tp" else {"numeric": True}},
         "sensitive": {"s": {"harmless": ["b"]} if "harmless" in more else {}},
-        "require": [{"unique_distinct" if name == "bsgi" else "frequency": 2}],
-        "algorithm": name,
-    }
+        "require": [{"unique_distinct" if name == "bsgi" else "frequency": 2}], "algorithm": name,
+    }  # fmt: skip
     return document | ({"individual": "person"} if "people" in more else {"identifiers": ["person"]})
 
 
