@@ -13,15 +13,15 @@ COLUMNS = {"id": "INTEGER", "number": "INTEGER", "town": "VARCHAR", "s": "VARCHA
 TREES = {"number": {"numeric": True}, "town": {"taxonomy": {"file": "town.csv"}}}
 LEVELS = TREES | {"number": {"taxonomy": {"ranges": [5, 10, 20]}}}
 DISTINCT = [{"unique_distinct": 3}]
-#: What is other than a plain policy; the first are of every pass, and of all families.
+#: What is other than a plain policy; the first are of every pass: `promises/` asks it of other families.
 CASES = {
+    "cuts": {"algorithm": {"name": "cuts", "scheme": "vioRec", "top": 3}, "require": [{"frequency": 2}]},
+    "tp plus": {"algorithm": "tp_plus", "require": [{"frequency": 2}]},
+    "decomposition plus": {"algorithm": "decomposition_plus"},
     "refine": {"algorithm": {"name": "bsgi", "select": "refine", "exchange": 6}, "require": DISTINCT},
     "several": {"algorithm": {"name": "bsgi", "select": "bisect", "residue": "suppress"}, "sensitive": ["s", "u"],
                 "keep": [], "require": [{"unique_distinct": 2}], "individual": "id"},
-    "cuts": {"algorithm": {"name": "cuts", "scheme": "vioRec", "top": 3}, "require": [{"frequency": 2}]},
     "limits": {"algorithm": "peel", "require": [{"t_closeness": 0.4}]},
-    "tp plus": {"algorithm": "tp_plus", "require": [{"frequency": 2}]},
-    "decomposition plus": {"algorithm": "decomposition_plus"},
     "greedy": {"algorithm": {"name": "bsgi", "select": "greedy"}, "require": DISTINCT, "recode": "set"},
     "topdown": {"algorithm": "topdown", "suppression": 0.1},
     "stratified": {"algorithm": "stratified", "require": [{"frequency": 2}]},
@@ -53,7 +53,7 @@ def people(draw, count):
     return [(i, draw.randrange(40), draw.choice(towns), "vwxyz"[i % 5], draw.choice("klmno")) for i in range(count)]
 
 
-@pytest.mark.parametrize("name", some(CASES, 6))
+@pytest.mark.parametrize("name", some(CASES, 2))
 def test_the_release_is_the_same_for_any_order_and_number_of_threads(name, tmp_path):
     (tmp_path / "town.csv").write_text("a1;A;*\na2;A;*\na3;A;*\nb1;B;*\nb2;B;*\n")
     policy = {

@@ -131,7 +131,7 @@ def test_what_cannot_be_done_is_refused(con, tmp_path, name):
             ldiv_db.run(con, case.policy(**options) | changes, folder=tmp_path)
 
 
-@pytest.mark.parametrize("name", ["incognito", "tds"])
+@pytest.mark.parametrize("name", some(["tds", "incognito"]))
 def test_nulls_are_values_and_the_recoding_can_be_written(con, tmp_path, name):
     case = Case(random.Random(6), name, [{"distinct": 2}], rows=40)
     case.place(con, tmp_path)
@@ -162,7 +162,6 @@ def test_annealing_finds_no_better_cut_than_the_best_and_costs_the_same(con, tmp
     cost = cut_oracle.cost(case.rows, case.trees, case.cut_of(first.search["cut"]), thetas, metric, scheme)
     assert first.search["cost"] == pytest.approx(float(cost)) and cost >= costs[0]
     assert not first.search["proved"] and first.search["steps"] <= 40
-    assert case.run(con, tmp_path, **algorithm).search == first.search
 
 
 def test_annealing_comes_by_the_best_cut_given_the_steps_and_stops_at_its_time_limit(con, tmp_path):

@@ -56,16 +56,11 @@ def test_boxes_that_are_too_many_are_not_made(con, monkeypatch):
     assert run(con).search["cost"] <= found["cost"]
 
 
-def test_few_boxes_are_made_without_an_estimate(con):
-    made = []
-    run(con, on_step=made.append)
+def test_few_boxes_are_made_without_an_estimate_and_counts_of_partitions_travel_together(con):
+    made, sent = [], []
+    run(con, on_step=made.append, on_statement=sent.append)
     assert sum(step.name == "boxes" for step in made) > 1
     assert not [step for step in made if step.name == "sample"]
-
-
-def test_counts_of_partitions_travel_together(con):
-    sent = []
-    run(con, on_statement=sent.append)
     counting = [statement.sql for statement in sent if statement.template == "cuts/count_parts"]
     assert counting
     assert not [sql for sql in counting if 'AS "c14"' in sql]  # of 14 values

@@ -11,11 +11,6 @@ from adult import make_adult
 from strategies import some
 
 import ldiv_db
-from ldiv_db.auditing.check import CheckRequest, check
-from ldiv_db.database.data_files import FileRelation
-from ldiv_db.database.names import Relation
-from ldiv_db.policy.reading import read_sensitive
-from ldiv_db.requirements import parse_requirement
 
 TREES = ("education", "marital_status", "native_country", "race", "sex", "workclass")
 QI = ("age", *TREES)
@@ -52,7 +47,7 @@ def adult(fixtures):
 
 @pytest.fixture(scope="module")
 def some_adults(fixtures):
-    with connect(fixtures, 1, rows=330) as con:
+    with connect(fixtures, 1, rows=120) as con:
         yield con
 
 
@@ -83,11 +78,11 @@ def test_table_5(adult, fixtures, way, l):
     assert result.loss.classes == CLASSES[l] and result.loss.lm_mean <= LM_AT_MOST[way].get(l, 1)
 
 
-#: What classes of four of some 300 rows lose, which is more than of all.
-SOME_LM_AT_MOST = {"refine": 0.24, "transparent": 0.41, "bisect": 0.34, "greedy": 0.38}
+#: What classes of four of some hundred rows lose, which is more than of all.
+SOME_LM_AT_MOST = {"refine": 0.32, "transparent": 0.46, "bisect": 0.42, "greedy": 0.45}
 
 
-@pytest.mark.parametrize("way", some(SOME_LM_AT_MOST, 2))
+@pytest.mark.parametrize("way", some(SOME_LM_AT_MOST))
 def test_classes_of_some_rows_are_as_many_and_lose_as_little(some_adults, fixtures, way):
     """The losses are those of the oracle; another seed gives another table."""
     result, release = run(some_adults, fixtures, 4, way)
@@ -100,14 +95,6 @@ def test_classes_of_some_rows_are_as_many_and_lose_as_little(some_adults, fixtur
         assert run(some_adults, fixtures, 4, way, seed=2)[1] != release
 
 
-@pytest.mark.slow
-def test_largest_feasible_l_is_seven(adult, fixtures):
-    with pytest.raises(ldiv_db.InfeasibleError, match="largest l of this algorithm is 7"):
-        ldiv_db.plan(adult, policy(8), folder=fixtures / "adult" / "taxonomies")
-    ready = ldiv_db.plan(adult, policy("auto"), folder=fixtures / "adult" / "taxonomies")
-    assert (ready.feasibility.l, ready.feasibility.classes) == (7, 4308)
-
-
 def test_the_largest_feasible_l_of_some_rows(some_adults, fixtures):
     counts = Counter(some_adults.execute("SELECT occupation FROM adult").fetchall())
     most = counts.total() // max(counts.values())
@@ -115,15 +102,6 @@ def test_the_largest_feasible_l_of_some_rows(some_adults, fixtures):
         ldiv_db.plan(some_adults, policy(most + 1), folder=fixtures / "adult" / "taxonomies")
     ready = ldiv_db.plan(some_adults, policy("auto"), folder=fixtures / "adult" / "taxonomies")
     assert (ready.feasibility.l, ready.feasibility.classes) == (most, counts.total() // most)
-
-
-@pytest.mark.slow
-def test_same_table_for_any_order_and_number_of_threads(adult, fixtures):
-    _, first = run(adult, fixtures, 4, "refine", seed=3)
-    for threads, order in ((1, "md5(file_row_number::VARCHAR)"), (2, "age DESC, occupation")):
-        with connect(fixtures, threads, order) as con:
-            _, release = run(con, fixtures, 4, "refine", seed=3)
-        assert release == first, (threads, order)
 
 
 @pytest.mark.slow
@@ -187,7 +165,7 @@ def paper_policy(**changes):
     return base | changes
 
 
-@pytest.mark.parametrize(("select", "seed"), [("bisect", 0), ("greedy", 1)])
+@pytest.mark.parametrize(("select", "seed"), some([("bisect", 0), ("greedy", 1)]))
 def test_seven_rows_become_three_classes(con, people, tmp_path, select, seed):
     result = ldiv_db.run(con, paper_policy(algorithm={"name": "bsgi", "select": select}, seed=seed), folder=tmp_path)
     columns = [c[0] for c in con.execute("SELECT * FROM published.people").description]
@@ -211,39 +189,3 @@ def test_residue_may_be_suppressed_instead(con, people, tmp_path):
     result = ldiv_db.run(con, paper_policy(algorithm={"name": "bsgi", "residue": "suppress"}), folder=tmp_path)
     assert (result.loss.rows_published, result.loss.rows_suppressed, result.loss.classes) == (6, 1, 3)
     assert con.execute("SELECT count(*) FROM published.people").fetchone() == (6,)
-
-
-def test_the_audit_of_paper_table_4(engine, fixtures):
-    released = FileRelation.of(str(fixtures / "papers" / "bsgi_table4.csv"))
-    texts = ("unique_distinct:2", "distinct:2", "k:2", "frequency:2", "threshold:0.5", "distinct:3")
-    required, keys = list(map(parse_requirement, texts)), ["gender", "postcode", "age"]
-    good, bad = (
-        CheckRequest(keys, read_sensitive("disease"), some, "group_id") for some in (required[:5], required[5:])
-    )
-    (audit,) = check(engine, released, good)
-    assert audit.holds and (audit.classes, audit.rows) == (3, 7)
-    assert all(verdict.worst == pytest.approx(2) for verdict in audit.verdicts[:4])
-    (audit,) = check(engine, released, bad)
-    (verdict,) = audit.verdicts
-    assert not audit.holds and (verdict.violating_classes, verdict.violating_rows) == (2, 4)
-
-
-@pytest.mark.parametrize("number", [6, 7])
-def test_tables_of_the_l_alpha_paper(engine, con, fixtures, number):
-    path = fixtures / "papers" / f"l_alpha_table{number}.csv"
-    con.execute("CREATE TABLE t AS SELECT * FROM read_csv(?, all_varchar = true)", [str(path)])
-    rows = con.execute("SELECT age || country || zip_code, disease FROM t").fetchall()
-    for text, name, argument in [
-        ("distinct:2", "distinct", 2), ("distinct:3", "distinct", 3), ("frequency:2", "frequency", 2),
-        ("frequency:2.1", "frequency", 2.1), ("threshold:1,HIV=0.4", "threshold", {"HIV": 0.4}),
-    ]:  # fmt: skip
-        (audit,) = check(
-            engine,
-            Relation.parse("t"),
-            CheckRequest(["age", "country", "zip_code"], read_sensitive("disease"), [parse_requirement(text)]),
-        )
-        expected = oracle.violations(rows, name, argument)
-        verdict = audit.verdicts[0]
-        assert (verdict.violating_classes, verdict.violating_rows) == (len(expected), sum(expected.values())), text
-        if text == "frequency:2":
-            assert verdict.holds and verdict.worst == 2

@@ -29,8 +29,8 @@ from ldiv_db.database.context import Listener
 
 pytestmark = pytest.mark.usefixtures("no_remedies")
 
-#: Rows of a class are left out, blanked, or keep it from being published; the first two are of every pass.
-EACH_SCHEME = some([pytest.param(*each) for each in sorted(COMBINATIONS, key=lambda each: each[1][:3] != "vio")], 2)
+#: Rows of a class are left out, blanked, or keep it from being published; the first is of every pass.
+EACH_SCHEME = some([pytest.param(*each) for each in sorted(COMBINATIONS, key=lambda each: each != ("LM", "vioRec"))])
 
 
 def case_of(seed, rows=None):
@@ -39,7 +39,7 @@ def case_of(seed, rows=None):
 
 @pytest.mark.parametrize("of_numbers", [False, True])
 @example(seed=1042)
-@search(2, seed=seeds)
+@search(1, seed=seeds)
 def test_the_cost_is_the_least_of_all_cuts(con, tmp_path, of_numbers, seed):
     case, draw = case_of(seed), random.Random(seed)
     if of_numbers:
@@ -74,22 +74,6 @@ def test_cuts_are_listed_cheapest_first(con, tmp_path, draw):
         assert [cost for cost, _ in listed] == sorted(sum(own[node] for node in cut) for cut in tree.all_cuts)
         assert sorted(cut for _, cut in listed) == sorted(tree.all_cuts)
         assert all(cost == sum(own[node] for node in cut) for cost, cut in listed)
-
-
-@pytest.mark.slow
-@search(2, draw=draws)
-def test_finer_suppression_and_looser_thresholds_never_cost_more(con, tmp_path, draw):
-    case, metric = Shares(draw, rows=20), draw.choice(["LM", "DM", "CM"])
-
-    def least(metric, scheme):
-        return found(case.evaluator(con, tmp_path, metric, scheme)) or [float("inf")]
-
-    case.require = [{"threshold": {"default": "0.4", "absent": "allow"}}]
-    by_rows = [least(metric, scheme) for scheme in ("vioRec", "allRec", "none")]
-    assert by_rows == sorted(by_rows)
-    assert least("LM", "vioSA") <= least("LM", "allSA")
-    case.require = [{"threshold": {"default": "0.4", "s": "0.6", "t": "0.45", "absent": "allow"}}]
-    assert least(metric, "vioRec") <= by_rows[0]
 
 
 # -- what is published -----------------------------------------------------------------------------------
@@ -173,7 +157,7 @@ def test_a_plan_says_what_becomes_of_violating_classes(con, tmp_path):
     for more, scheme in (({}, "vioRec"), ({"require": [{"k": 2}]}, "none")):
         notes = ldiv_db.plan(con, case.policy() | more, folder=tmp_path).feasibility.notes
         assert notes == (f"algorithm.scheme: {scheme}, the default",)
-        assert not ldiv_db.plan(con, case.policy(scheme=scheme) | more, folder=tmp_path).feasibility.notes
+    assert not ldiv_db.plan(con, case.policy(scheme="vioRec"), folder=tmp_path).feasibility.notes
 
 
 def test_infeasible_thresholds_are_named_without_values(con, tmp_path):
@@ -203,9 +187,12 @@ def test_a_search_that_is_stopped_publishes_only_if_the_policy_says_so(con, tmp_
 
 def test_no_bound_is_told_where_no_other_cut_is_left(con, tmp_path):
     """`top` beyond the number of cuts; with one cut less there is another one, whose cost is the bound."""
-    case = case_of(3)
+    case, lines = case_of(3), []
     case.place(con, tmp_path)
-    found = case.run(con, tmp_path, top=1000).search
+    listener = Listener(on_search=lines.append)
+    found = ldiv_db.run(con, case.policy(top=1000), folder=tmp_path, listener=listener).search
+    told = r"[\d,]+ cuts visited, [\d.]+% pruned, best .+, bound .+"
+    assert lines and all(re.fullmatch(told, line) for line in lines), "how the search stands"
     assert found["top"] == found["cuts"] and found["proved"]
     assert (found["bound"], found["gap"]) == (None, 0)
     search = case.run(con, tmp_path, top=found["cuts"] - 1).search
@@ -227,7 +214,7 @@ def test_a_search_that_is_stopped_at_once_has_a_good_cut(con, tmp_path, monkeypa
 
 
 @pytest.mark.usefixtures("own_handler")
-@pytest.mark.parametrize("unproved", some(["publish", "refuse"]))
+@pytest.mark.parametrize("unproved", some(["refuse", "publish"]))
 def test_ctrl_c_leaves_the_best_cut_so_far(con, tmp_path, monkeypatch, unproved):
     case, bound = case_of(11, rows=40), Sweep._bound
 
@@ -275,15 +262,6 @@ def test_ctrl_c_before_any_cut_leaves_the_most_general_one(con, tmp_path, monkey
     said = "Raise algorithm.time_limit, or set algorithm.unproved: publish$"
     with pytest.raises(ldiv_db.InfeasibleError, match=said), interrupts.listening():
         ldiv_db.run(con, limited, folder=tmp_path)
-
-
-def test_progress_says_how_the_search_stands(con, tmp_path):
-    case, lines = case_of(3, rows=40), []
-    case.place(con, tmp_path)
-    ldiv_db.run(con, case.policy(scheme="allRec"), folder=tmp_path, listener=Listener(on_search=lines.append))
-    assert lines and all(
-        re.fullmatch(r"[\d,]+ cuts visited, [\d.]+% pruned, best .+, bound .+", line) for line in lines
-    )
 
 
 @pytest.mark.slow

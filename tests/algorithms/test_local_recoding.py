@@ -25,8 +25,8 @@ from ldiv_db.running.run import plan
 pytestmark = pytest.mark.usefixtures("no_remedies")
 
 WAYS = [
-    {"name": "topdown"}, {"name": "mondrian", "split": "relaxed"}, {"name": "peel", "residue": "suppress"},
-    {"name": "stratified"}, {"name": "mondrian", "split": "strict"}, {"name": "peel", "residue": "incorporate"},
+    {"name": "stratified"}, {"name": "mondrian", "split": "relaxed"}, {"name": "topdown"},
+    {"name": "mondrian", "split": "strict"}, *({"name": "peel", "residue": how} for how in ("suppress", "incorporate")),
 ]  # fmt: skip
 REQUIREMENTS = [
     {"k": 3}, {"distinct": 2}, {"distinct": 3}, {"frequency": 2}, {"frequency": 1.5}, {"entropy": 2}, {"entropy": 1.8},
@@ -35,7 +35,7 @@ REQUIREMENTS = [
 ]  # fmt: skip
 
 
-def prepared(draw, way, largest=28):
+def prepared(draw, way, largest=20):
     """A random case under random monotone requirements."""
     case = tables.random_case(draw, "bisect", largest)
     case.policy["require"] = draw.sample(REQUIREMENTS, draw.choice([1, 1, 2]))
@@ -58,7 +58,7 @@ def released(case, con, folder):
     return result, tables.published(con, case)
 
 
-@pytest.mark.parametrize("way", some(WAYS, 4), ids=lambda way: "-".join(way.values()))
+@pytest.mark.parametrize("way", some(WAYS, 2), ids=lambda way: "-".join(way.values()))
 @search(2, draw=draws)
 def test_every_class_meets_every_requirement(con, tmp_path, way, draw):
     case = prepared(draw, way)
@@ -92,7 +92,7 @@ def verify(case, result, release):
 @search(2, draw=draws)
 def test_no_more_rows_are_given_back_than_can_be_needed(con, tmp_path, draw):
     """Topdown has a bound on them for rows and different values: without it, the release is the same."""
-    case, found = prepared(draw, WAYS[0]), []
+    case, found = prepared(draw, {"name": "topdown"}), []
     case.policy["require"] = draw.choice([[{"k": 4}], [{"distinct": 3}], [{"k": 3}, {"p_sensitive": {"p": 2, "k": 5}}]])
     for enough in (ClassChecker._enough, lambda self, requirements: 2**14):
         with pytest.MonkeyPatch.context() as patch:
@@ -164,7 +164,7 @@ def further_splits(members, argument):
 def test_topdown_is_locally_minimal(con, tmp_path, seed):
     """No class can be specialised along one quasi-identifier for any of its rows, by brute force."""
     draw = random.Random(seed)
-    rows = [(draw.choice("abcde"), draw.choice("abcde"), draw.randint(0, 9), draw.choice("xyz"), i) for i in range(24)]
+    rows = [(draw.choice("abcde"), draw.choice("abcde"), draw.randint(0, 9), draw.choice("xyz"), i) for i in range(18)]
     columns = {"p": "VARCHAR", "q": "VARCHAR", "n": "INTEGER", "s": "VARCHAR", "rid": "INTEGER"}
     tables.fill(con, "t", columns, rows)
     argument = ARGUMENTS[seed % len(ARGUMENTS)]
@@ -206,8 +206,8 @@ def test_what_is_tried_at_once_splits_as_what_is_tried_in_turn(con, split, monke
 
 
 def simple(con, algorithm, require, **more):
-    """A policy for 60 rows with two sensitive attributes."""
-    rows = [(i % 20, "abc"[i % 3], "uvw"[i * 5 % 7 % 3], i // 2) for i in range(60)]
+    """A policy for 30 rows with two sensitive attributes."""
+    rows = [(i % 20, "abc"[i % 3], "uvw"[i * 5 % 7 % 3], i // 2) for i in range(30)]
     tables.fill(con, "t", {"age": "INTEGER", "s": "VARCHAR", "u": "VARCHAR", "who": "INTEGER"}, rows)
     return {
         "source": "t", "target": "out", "quasi_identifiers": {"age": {"numeric": True}}, "sensitive": ["s", "u"],
@@ -224,8 +224,7 @@ def test_several_sensitive_attributes_and_others_known(con, algorithm):
     assert not oracle.violations([((age, s), u) for age, s, u in rows], "distinct", 2)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("algorithm", ["mondrian", "peel", "topdown"])
+@pytest.mark.parametrize("algorithm", some(["mondrian", "peel", "topdown"]))
 def test_what_cannot_be_promised_is_refused(con, algorithm):
     with refuses("require"):
         plan(con, simple(con, algorithm, [{"unique_distinct": 2}]))
@@ -234,17 +233,6 @@ def test_what_cannot_be_promised_is_refused(con, algorithm):
     known = {"k": 30, "sensitive": "s", "others_known": True}
     with pytest.raises(InfeasibleError, match="of 3 classes for those who know u 3 violate it, the worst reaches"):
         plan(con, simple(con, algorithm, [known]))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("algorithm", ["topdown", "mondrian", "peel"])
-def test_t_closeness_and_weights(con, algorithm):
-    """Distances are to the whole table, weights by categories."""
-    require = [{"t_closeness": 0.3}, {"distinct_alpha": {"l": 2, "alpha": 1}, "sensitive": "s"}]
-    policy = simple(con, algorithm, require)
-    policy["sensitive"] = {"s": {"categories": [["a"], ["b"], ["c"]]}, "u": {}}
-    result = ldiv_db.run(con, policy)
-    assert result.loss.classes > 1 and all(found["holds"] for found in result.requirements)
 
 
 def test_rows_that_nobody_takes_are_merged_or_left_out(con):
@@ -282,14 +270,13 @@ def test_a_plan_shows_weights(con):
 
 def test_stratified_cuts_divide_where_no_split_along_the_values_is_good(con):
     """Whoever is young is ill with A, whoever is old with B: only both together are good."""
-    rows = [(age, "AB"[age // 20]) for age in range(40)]
+    rows = [(age, "AB"[age // 10]) for age in range(20)]
     tables.fill(con, "people", {"age": "INTEGER", "disease": "VARCHAR"}, rows)
     policy = {
         "source": "people", "target": {"table": "released", "if_exists": "replace"}, "seed": 0,
         "quasi_identifiers": {"age": {"numeric": True}}, "sensitive": "disease", "require": [{"t_closeness": 0.05}],
     }  # fmt: skip
-    classes = {name: ldiv_db.run(con, policy | {"algorithm": name}).loss.classes for name in ("topdown", "stratified")}
-    assert classes == {"topdown": 1, "stratified": 20}
+    assert ldiv_db.run(con, policy | {"algorithm": "stratified"}).loss.classes == 10
     pairs = con.execute("SELECT age, string_agg(disease, '' ORDER BY disease) FROM released GROUP BY age").fetchall()
     assert {values for _, values in pairs} == {"AB"}
 

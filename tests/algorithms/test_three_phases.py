@@ -5,7 +5,6 @@ import random
 import oracle_tp as oracle
 import pytest
 from hypothesis import reject
-from hypothesis import strategies as st
 from strategies import draws, search, some
 
 from ldiv_db.algorithms.tp import three_phases as phases
@@ -75,7 +74,7 @@ def draw_groups(draw, l, most=6, counts=(0, 0, 1, 1, 2, 3)):
         draw.choice(groups)[totals.index(min(totals))] += max(1, max(totals) // 8)
 
 
-@pytest.mark.parametrize("l", [2, 3, 4])
+@pytest.mark.parametrize("l", some([3, 2, 4]))
 def test_random_histograms(engine, l):
     draw = random.Random(l)
     ends = [run(engine, draw_groups(draw, l), l).last for _ in range(15)]
@@ -101,7 +100,7 @@ def test_no_fewer_rows_than_the_optimum_and_within_the_factor(engine, l, draw):
     assert found <= {1: best, 2: best + l - 1, 3: l * best}[done.last], groups
 
 
-@pytest.mark.parametrize(("pillars", "l", "high", "copies"), some([pytest.param(*hard) for hard in HARD], 6))
+@pytest.mark.parametrize(("pillars", "l", "high", "copies"), some(HARD, 3))
 def test_phase_three(engine, pillars, l, high, copies):
     groups = oracle.hard_groups(pillars, l, high, copies)
     if not oracle.eligible([sum(column) for column in zip(*groups, strict=True)], l):
@@ -109,10 +108,6 @@ def test_phase_three(engine, pillars, l, high, copies):
     done = run(engine, groups, l)
     assert done.last == 3 and done.rounds >= 1
     assert len(oracle.three_phases(groups, l, random.Random(0))[1]) == 3
-
-
-def test_phase_three_is_tried_often_enough():
-    assert len(HARD) >= 10
 
 
 @pytest.mark.parametrize("l", some([3, 4]))
@@ -129,7 +124,7 @@ def test_hard_histograms_among_random_groups(engine, l):
 @pytest.mark.parametrize(
     ("pillars", "l", "high", "copies", "weight"),
     some([pytest.param(2, 3, 150, 200, 1), pytest.param(3, 4, 400, 3, 400), pytest.param(3, 6, 100, 300, 1),
-          pytest.param(2, 3, 400, 1, 800), pytest.param(4, 5, 150, 300, 1)], 2),
+          pytest.param(2, 3, 400, 1, 800), pytest.param(4, 5, 150, 300, 1)]),
 )  # fmt: skip
 def test_phase_three_of_many_rows(engine, pillars, l, high, copies, weight):
     """Hundreds of rounds in few batches, and about as many rows removed as one by one."""
@@ -156,18 +151,6 @@ def test_phase_two_leaves_dead_groups_alone(engine, draw):
     assert oracle.eligible(removed, 3) or all(oracle.is_dead(group, removed, 3) for group in kept)
     engine.drop(histogram["state"], histogram["residue"])
     engine.drop(cells)
-
-
-@search(60, draw=draws, l=st.integers(2, 4))
-def test_the_oracle_keeps_the_bounds_too(draw, l):
-    """The row by row procedure on histograms: what is asked of ours can be asked."""
-    groups = draw_groups(draw, l)
-    kept, history = oracle.three_phases(groups, l, draw)
-    removed = oracle.residue(groups, kept)
-    assert all(oracle.eligible(group, l) for group in [*kept, removed])
-    fewest = max(sum(history[0]), l * max(history[0]))
-    assert sum(removed) <= {1: fewest, 2: l * max(history[0]) + l - 1, 3: l * fewest}[len(history)]
-    assert l > 2 or len(history) < 3
 
 
 def test_cores_are_those_that_the_audit_would_keep(engine):
