@@ -1,13 +1,12 @@
 """Flows: no step costs more, classes stay good; in the end no flow is left; swaps change no class's values."""
 
 import collections
-import random
 from dataclasses import replace
 
 import oracle
 import pytest
 from strategies import some
-from towns import cost, run_on
+from towns import cost, random_rows, run_on
 
 from ldiv_db.algorithms.local.stratified import SPLITS
 from ldiv_db.algorithms.neighbours import passes as shared
@@ -15,16 +14,7 @@ from ldiv_db.algorithms.neighbours import trades as moves
 from ldiv_db.algorithms.neighbours.passes import Changed
 from ldiv_db.solving import improve
 
-TOWNS = ["a1", "a2", "a3", "b1", "b2", "c"]
 REQUIRES = [[{"distinct": 3}], [{"k": 4}], [{"entropy": 2}, {"k": 3}], [{"t_closeness": 0.4}]]
-
-
-def random_rows(seed, n=60):
-    """Rows (number, town, job, id), with all towns and both ends of the numbers."""
-    draw = random.Random(seed)
-    ends = [(i % 2 * 19, town, "u", i) for i, town in enumerate(TOWNS)]
-    jobs = "uuuvvwxyz"
-    return ends + [(draw.randrange(20), draw.choice(TOWNS), draw.choice(jobs), i) for i in range(len(ends), n)]
 
 
 def classes_of(task, assigned):
@@ -173,11 +163,14 @@ def test_in_the_end_no_flow_is_left(seed, require, heard, tmp_path, monkeypatch)
             assert moved == found[1]
 
 
-def test_small_tables_alone_have_flows_and_the_result_says_how_many(heard, tmp_path, monkeypatch):
+@pytest.mark.slow
+@pytest.mark.parametrize("cells", some([None, 40]))
+def test_small_tables_alone_have_flows_and_the_result_says_how_many(heard, tmp_path, monkeypatch, cells):
     monkeypatch.setattr(improve, "_paying", lambda task: passes(SPLITS))
-    result, _ = run_on(random_rows(3), tmp_path, [{"distinct": 3}], "auto")
-    assert result.search["flows"] in [found[1] for name, _, _, found in heard if name == "flow"]
-    heard.clear()
-    monkeypatch.setattr(improve, "SMALL_CELLS", 100)
-    result, _ = run_on(random_rows(3), tmp_path, [{"distinct": 3}], "auto")
-    assert not heard and "flows" not in result.search
+    if cells:
+        monkeypatch.setattr(improve, "SMALL_CELLS", cells)
+    result, _ = run_on(random_rows(3, 30), tmp_path, [{"distinct": 3}], "auto")
+    if cells:
+        assert not heard and "flows" not in result.search
+    else:
+        assert result.search["flows"] in [found[1] for name, _, _, found in heard if name == "flow"]

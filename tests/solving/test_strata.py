@@ -55,11 +55,12 @@ def released(con: duckdb.DuckDBPyConnection, policy: dict[str, Any], names: list
     return [sorted(map(str, con.execute(f"SELECT * FROM {name}").fetchall())) for name in names]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", some(ALGORITHMS))
 def test_aligned_people_are_released_as_level_by_level(algorithm: str, together: Any) -> None:
     con, (again, apart) = duckdb.connect(), together
     rng = random.Random("strata 0")
-    fill_visits(con, visits(rng, rng.randrange(14, 20)))
+    fill_visits(con, visits(rng, 10))
     policy = POLICY | {"algorithm": algorithm, "require": [rng.choice(REQUIREMENTS)]}
     found = again()
     at_once = released(con, policy, ["release"])

@@ -1,6 +1,7 @@
 """Runs on tables of a number, a town and a job, and what their classes cost."""
 
 import json
+import random
 
 import duckdb
 import tables
@@ -8,6 +9,15 @@ import tables
 import ldiv_db
 
 TREE = {"*": {"A": {"a1": {}, "a2": {}, "a3": {}}, "B": {"b1": {}, "b2": {}}, "c": {}}}
+
+TOWNS = ["a1", "a2", "a3", "b1", "b2", "c"]
+
+
+def random_rows(seed, n=60, jobs="uuuvvwxyz"):
+    """Rows (number, town, job, id), with all towns and both ends of the numbers."""
+    draw = random.Random(seed)
+    ends = [(i % 2 * 19, town, "u", i) for i, town in enumerate(TOWNS)]
+    return ends + [(draw.randrange(20), draw.choice(TOWNS), draw.choice(jobs), i) for i in range(len(ends), n)]
 
 
 def run_on(rows, folder, require, algorithm, threads=2):
