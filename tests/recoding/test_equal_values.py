@@ -24,8 +24,8 @@ TEXTS = ("Ab", "aB", "ab", "é", "e", "É", "flu", "FLU")
 TOWNS = ("Rom", "ROM", "rom", "Rôm", "Oslo", "oslo")
 FLOATS = ("-0.0", "0.0", "nan", "-nan", "1.5", "-1.5")
 ALGORITHMS: tuple[dict[str, Any], ...] = (
-    {"name": "bsgi", "residue": "suppress"},
     {"name": "bsgi", "select": "bisect", "residue": "suppress"},
+    {"name": "bsgi", "residue": "suppress"},
     {"name": "topdown"},
     {"name": "mondrian"},
     {"name": "peel"},
@@ -108,7 +108,7 @@ def test_a_release_is_of_bytes_whatever_the_order_of_rows(tmp_path: Any, seed: i
 
 
 @pytest.mark.parametrize("transaction", some([True, False]))
-@pytest.mark.parametrize("algorithm", some(reversed(ALGORITHMS[:5])), ids=lambda a: "-".join(map(str, a.values())))
+@pytest.mark.parametrize("algorithm", some(ALGORITHMS[:5]), ids=lambda a: "-".join(map(str, a.values())))
 def test_the_connections_collation_changes_nothing(tmp_path: Any, algorithm: dict[str, Any], transaction: bool) -> None:
     rows = rows_of(random.Random(5), 30)
     policy = policy_of(tmp_path, algorithm)
@@ -133,15 +133,15 @@ def test_a_collation_that_is_locked_is_refused(tmp_path: Any) -> None:
 def test_the_release_of_a_table_with_collations_is_compared_by_bytes(tmp_path: Any) -> None:
     """Its columns have no collation, so that whoever reads it sees what was audited; appending goes on."""
     with duckdb.connect() as con:
-        fill(con, rows_of(random.Random(5), 60), "NOCASE")
-        policy = policy_of(tmp_path, {"name": "topdown"})
+        fill(con, rows_of(random.Random(5), 20), "NOCASE")
+        policy = policy_of(tmp_path, {"name": "bsgi", "select": "bisect"})
         ldiv_db.run(con, policy, folder=tmp_path)
         assert (
             "COLLATE" not in con.execute("SELECT sql FROM duckdb_tables() WHERE table_name = 'released'").fetchone()[0]
         )
         policy["target"] = {"table": "released", "if_exists": "append"}
         ldiv_db.run(con, policy, folder=tmp_path)
-        assert len(texts(con, "released")) == 120
+        assert len(texts(con, "released")) == 40
 
 
 @pytest.mark.slow
@@ -164,7 +164,7 @@ def test_individuals_are_told_apart_by_bytes(tmp_path: Any) -> None:
         pytest.param("STRUCT(x DOUBLE)", ("{'x': 0.0}", "{'x': -0.0}")),
         pytest.param("MAP(VARCHAR, FLOAT)", ("{a=0.0}", "{a=-0.0}")),
         pytest.param("INTERVAL[]", ("[1 day]", "['24:00:00']")),
-    ], 2),
+    ]),
 )  # fmt: skip
 def test_what_cannot_be_compared_by_bytes_is_refused_by_name(tmp_path: Any, role: str, kind: str, values: Any) -> None:
     """Values with members, where two are equal and written differently; where all are alike they are published."""

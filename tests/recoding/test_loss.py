@@ -25,7 +25,7 @@ def test_figures_in_words():
         assert str(Precision("a", *figures)) == text
 
 
-@pytest.mark.parametrize("kind", some(["TIMESTAMP", "INTEGER", "DOUBLE", "DATE"], 2))
+@pytest.mark.parametrize("kind", some(["TIMESTAMP", "INTEGER", "DOUBLE", "DATE"]))
 def test_true_values_lie_within_what_is_said(con, kind):
     """Nine values of ten are within the half width of the middle of their range, by the rows themselves."""
     value = {
@@ -34,7 +34,7 @@ def test_true_values_lie_within_what_is_said(con, kind):
     }
     con.execute(
         f"CREATE TABLE people AS SELECT CAST({value.get(kind, 'i * 1.5')} AS {kind}) AS x, i AS id,"
-        " 's' || hash(i) % 5 AS s FROM (SELECT hash(i * 3) % 90 AS i FROM range(200) AS r(i)) AS p"
+        " 's' || hash(i) % 5 AS s FROM (SELECT hash(i * 3) % 90 AS i FROM range(100) AS r(i)) AS p"
     )
     policy = {"source": "people", "target": "out", "quasi_identifiers": {"x": {"numeric": True}}, "keep": ["id"],
               "sensitive": ["s"], "require": [{"k": 4}], "algorithm": "mondrian", "seed": 1,

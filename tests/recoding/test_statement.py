@@ -93,8 +93,8 @@ def by_sqlite(con, sql):
 
 # -- what databases of other kinds give --------------------------------------------------------------------
 
-#: How many random cases a server gets: Spark takes seconds for each, the others a tenth of one.
-CASES = {"spark": 2, "bigquery": 3}
+#: How many random cases a server gets, if not two.
+CASES = {"bigquery": 3}
 CUTS = {
     "source": '"my source"', "target": "out.released", "sensitive": ["group"], "seed": 1,
     "require": [{"frequency": 2}], "algorithm": {"name": "cuts", "scheme": "vioRec"},
@@ -103,7 +103,7 @@ FREE = {"algorithm": {"name": "cuts", "scheme": "none"}}
 
 
 def test_random_releases_are_what_the_select_gives(server):
-    tried = [made for seed in range(CASES.get(server.dialect, 4)) if (made := recoded(seed, server.plain_names))]
+    tried = [made for seed in range(CASES.get(server.dialect, 2)) if (made := recoded(seed, server.plain_names))]
     assert tried
     for made in tried:
         assert made.differs(server) == "", made.case.policy["seed"]
@@ -129,6 +129,26 @@ def run_of(folder, columns, rows, policy):
     case.place(server, folder)
     result = ldiv_db.run(server.connection, case.policy, folder=folder)
     return Recoded(case, Engine(server.connection), result.run_id, published_there(server, case))
+
+
+PLAIN_COLUMNS = {"age": "integer", "Home Town": "text", "user": "text", "q1": "boolean"}
+
+
+@pytest.fixture(scope="module")
+def of_plain_names(tmp_path_factory):
+    rows = [(day % 4, f"t{day % 3}", f"s{day}", day % 2 == 0) for day in range(12)]
+    policy = {
+        "quasi_identifiers": {"age": {"taxonomy": {"ranges": [2, 4]}}, "Home Town": {"taxonomy": {"flat": True}}},
+        "sensitive": ["user"], "keep": ["q1"],
+    }  # fmt: skip
+    return run_of(tmp_path_factory.mktemp("plain"), PLAIN_COLUMNS, rows, policy | FREE)
+
+
+@pytest.fixture(scope="module")
+def of_many_digits(tmp_path_factory):
+    rows = [(Decimal(f"{i % 2}123456789.0{i % 9}") / 1, f"s{i}") for i in range(18)]
+    policy = {"quasi_identifiers": {"sum": {"taxonomy": {"flat": True}}}, **FREE}
+    return run_of(tmp_path_factory.mktemp("digits"), {"sum": "decimal", "group": "text"}, rows, policy)
 
 
 @pytest.mark.slow
@@ -163,26 +183,18 @@ def test_a_taxonomy_of_thousands_of_leaves(server, tmp_path):
     assert sum(made.release.values()) == 1200 and made.differs(server) == ""
 
 
-def test_plain_names_are_found_as_the_server_folds_them(server, tmp_path):
-    rows = [(day % 4, f"t{day % 3}", f"s{day}", day % 2 == 0) for day in range(12)]
-    policy = {
-        "quasi_identifiers": {"age": {"taxonomy": {"ranges": [2, 4]}}, "Home Town": {"taxonomy": {"flat": True}}},
-        "sensitive": ["user"], "keep": ["q1"],
-    }  # fmt: skip
-    columns = {"age": "integer", "Home Town": "text", "user": "text", "q1": "boolean"}
-    made = run_of(tmp_path, columns, rows, policy | FREE)
+def test_plain_names_are_found_as_the_server_folds_them(server, of_plain_names):
+    made = of_plain_names
     assert made.differs(server) == ""
     sql = recoding_sql(made.engine, find_run(made.engine, made.run_id), server.dialect, "patients")
-    server.create("patients", list(columns.items()), rows)
+    server.create("patients", list(PLAIN_COLUMNS.items()), made.case.rows)
     assert comparable(server.query(sql)) == made.release
     server.drop("patients")
 
 
-def test_numbers_of_many_digits_are_told_apart(server, tmp_path):
+def test_numbers_of_many_digits_are_told_apart(server, of_many_digits):
     """Neighbours that a floating number would make one."""
-    rows = [(Decimal(f"{i % 2}123456789.0{i % 9}") / 1, f"s{i}") for i in range(18)]
-    policy = {"quasi_identifiers": {"sum": {"taxonomy": {"flat": True}}}, **FREE}
-    assert run_of(tmp_path, {"sum": "decimal", "group": "text"}, rows, policy).differs(server) == ""
+    assert of_many_digits.differs(server) == ""
 
 
 @pytest.mark.parametrize(
@@ -261,6 +273,7 @@ def test_a_changed_source_is_held_to_the_thresholds(con, tmp_path):
     assert rows and all(2 * max(counts.values()) <= sum(counts.values()) for counts in classes.values())
 
 
+@pytest.mark.slow
 def test_what_no_select_expresses_is_refused(con, tmp_path):
     policy = make(con, tmp_path, 3, {"name": "cuts"})
     bsgi = policy | {"algorithm": {"name": "bsgi", "residue": "suppress"}, "require": [{"distinct": 2}]}
@@ -380,7 +393,7 @@ def judged(con, rows, keys, require):
     return ldiv_db.check(con, "changed", keys, "group", require)[0]
 
 
-@pytest.mark.parametrize("seed", some([3, 0, 5, *range(16)], 3))
+@pytest.mark.parametrize("seed", some([3, *range(16)]))
 def test_a_changed_source_is_held_to_what_a_run_without_suppression_met(con, tmp_path, seed):
     """On the run's table nothing is left out; on a changed one the classes that violate are, in both databases."""
     algorithm, require = UNSUPPRESSED[seed % len(UNSUPPRESSED)]
