@@ -1,6 +1,7 @@
 """The engine: errors that say no data, transactions, scratch that goes."""
 
 import traceback
+from contextlib import nullcontext
 
 import pytest
 
@@ -22,12 +23,17 @@ def secrets(con):
     con.execute("CREATE VIEW broken AS SELECT CAST(disease AS INTEGER) AS disease FROM t")
 
 
-def test_an_error_hides_the_values_of_the_data(engine, secrets):
+def test_an_error_and_its_traceback_hide_the_values_of_the_data(engine, secrets):
+    """What a scheduler logs is the whole traceback, causes and all."""
+    asked = {"column": Identifier("disease"), "kind": "real"}
     with pytest.raises(DatabaseError) as caught:
-        engine.rows("recoding/input/bound_numbers", rows=Relation(("t",)), column=Identifier("disease"), kind="real")
+        engine.rows("recoding/input/bound_numbers", rows=Relation(("t",)), **asked)
     text = str(caught.value)
     assert SECRET not in text
     assert "withheld" in text and "recoding/input/bound_numbers" in text
+    with pytest.raises(DatabaseError) as caught:
+        engine.materialise("x", "recoding/input/bound_numbers", rows=Relation(("broken",)), **asked)
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
 
 
 def test_a_defect_of_ours_is_reported_with_its_sql_and_a_bad_source_in_one_sentence(engine, secrets):
@@ -51,15 +57,6 @@ def test_half_a_character_is_refused_wherever_it_comes_from(engine, con):
         engine.load("x", {"label": "VARCHAR"}, [("\ud83d",)])
 
 
-def test_a_traceback_hides_the_values_of_the_data(engine, secrets):
-    """What a scheduler logs is the whole traceback, causes and all."""
-    with pytest.raises(DatabaseError) as caught:
-        engine.materialise(
-            "x", "recoding/input/bound_numbers", rows=Relation(("broken",)), column=Identifier("disease"), kind="real"
-        )
-    assert SECRET not in "".join(traceback.format_exception(caught.value))
-
-
 def test_an_error_hides_bound_values(engine, con):
     con.execute("CREATE TABLE n (taxonomy INTEGER)")
     with pytest.raises(DatabaseError) as caught:
@@ -75,14 +72,17 @@ def test_an_error_about_names_gives_the_databases_hint(engine, con):
         )
 
 
-def test_a_failed_transaction_is_undone(engine, con):
-    with pytest.raises(ValueError, match="stop"), engine.transaction():
-        engine.execute("CREATE TABLE t (x INTEGER)")
-        raise ValueError("stop")
-    assert con.execute("SELECT count(*) FROM duckdb_tables()").fetchone() == (0,)
+def test_a_failed_transaction_is_undone_also_where_it_is_nested(engine, con):
+    counted = "SELECT count(*) FROM duckdb_tables()"
+    for nested in (False, True):
+        with pytest.raises(ValueError, match="stop"), engine.transaction():
+            with engine.transaction() if nested else nullcontext():
+                engine.execute("CREATE TABLE t (x INTEGER)")
+            raise ValueError("stop")
+        assert con.execute(counted).fetchone() == (0,)
     with engine.transaction():
         engine.execute("CREATE TABLE t (x INTEGER)")
-    assert con.execute("SELECT count(*) FROM duckdb_tables()").fetchone() == (1,)
+    assert con.execute(counted).fetchone() == (1,)
 
 
 def test_an_interrupt_at_the_commit_leaves_no_transaction_open(engine, con, monkeypatch):
@@ -105,14 +105,6 @@ def test_a_transaction_joins_the_callers(engine, con):
     with engine.transaction():
         engine.execute("CREATE TABLE t (x INTEGER)")
     con.execute("ROLLBACK")  # would fail had the engine committed
-    assert con.execute("SELECT count(*) FROM duckdb_tables()").fetchone() == (0,)
-
-
-def test_transactions_nest(engine, con):
-    with pytest.raises(ValueError, match="stop"), engine.transaction():
-        with engine.transaction():
-            engine.execute("CREATE TABLE t (x INTEGER)")
-        raise ValueError("stop")
     assert con.execute("SELECT count(*) FROM duckdb_tables()").fetchone() == (0,)
 
 

@@ -15,13 +15,14 @@ from tests.strategies import some
 
 POLICY: dict[str, Any] = {
     "source": "people.csv", "target": {"table": "released", "if_exists": "replace"}, "sensitive": ["dx"],
-    "require": [{"frequency": 2}], "algorithm": "topdown", "seed": 1, "over_time": "independent",
+    "require": [{"frequency": 2}], "algorithm": {"name": "bsgi", "select": "bisect"}, "seed": 1,
+    "over_time": "independent",
 }  # fmt: skip
 
 
 def write(folder: Path, marker: str) -> list[int | None]:
     """A file of ages of which each seventh is missing, and of scores with decimal commas; the ages."""
-    ages = [None if i % 7 == 3 else 20 + i * 13 % 50 for i in range(70)]
+    ages = [None if i % 7 == 3 else 20 + i * 13 % 30 for i in range(35)]
     lines = ["age,score,zip,dx"]
     lines += [
         f'{marker if age is None else age},"{i % 40},5",0{1000 + i % 9},{["NA", "flu", "hiv"][i % 3]}'
@@ -31,7 +32,7 @@ def write(folder: Path, marker: str) -> list[int | None]:
     return ages
 
 
-@pytest.mark.parametrize("marker", some(["NA", "-99", "nan", "?", ".", "-", "N/A", "k.A."], first=2))
+@pytest.mark.parametrize("marker", some(["NA", "-99", "nan", "?", ".", "-", "N/A", "k.A."]))
 def test_a_release_is_that_of_numbers_with_nulls(con: Any, tmp_path: Path, marker: str) -> None:
     """Row for row what the same table with NULLs gives; the sensitive column keeps its `NA`."""
     ages = write(tmp_path, marker)
@@ -61,17 +62,17 @@ def test_every_call_reads_them_so(con: Any, tmp_path: Path) -> None:
     policy = ldiv_db.parse_policy({**POLICY, "quasi_identifiers": qi, "keep": ["zip"]})
     ldiv_db.run(con, policy, folder=tmp_path)
     assert ldiv_db.check(con, "released", policy=policy).holds
-    assert ldiv_db.measure(con, "released", policy=policy, folder=tmp_path).loss.rows_published == 70
+    assert ldiv_db.measure(con, "released", policy=policy, folder=tmp_path).loss.rows_published == 35
     people = str(tmp_path / "people.csv")
     attacked = ldiv_db.attack(con, "released", policy=policy, known=people, folder=tmp_path)
     (linking,) = [attack for attack in attacked.attacks if attack.name == "linking"]
-    assert linking.figures["people"] == 70 and linking.figures["no_class"] == 0
+    assert linking.figures["people"] == 35 and linking.figures["no_class"] == 0
 
 
 @pytest.mark.parametrize(
     ("setting", "says"),
     [
-        ({"numeric": True, "null_values": ["?"]}, "null_values: leaves 10 rows whose values are no numbers or times"),
+        ({"numeric": True, "null_values": ["?"]}, "null_values: leaves 5 rows whose values are no numbers or times"),
         ({"numeric": True, "null_values": [True]}, "age.null_values"),
         ({"taxonomy": {"flat": True}, "decimal": ","}, "decimal: is of numbers"),
         ({"numeric": True, "decimal": ";"}, "age.decimal"),
