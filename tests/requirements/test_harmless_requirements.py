@@ -54,7 +54,7 @@ def test_every_class_is_judged_as_defined(engine: Any, con: Any, name: str, seed
     assert min(seen[True], seen[False]) > 20, "classes of both kinds"
 
 
-@search(60, draw=draws)
+@search(20, draw=draws)
 def test_the_union_of_good_classes_is_good(draw: random.Random) -> None:
     """All that spare are monotone: recursive diversity too, with what is left of rows when values are ruled out."""
     one, other = random_values(draw), random_values(draw)
@@ -65,7 +65,7 @@ def test_the_union_of_good_classes_is_good(draw: random.Random) -> None:
                 assert oracle.spared_class_is_good(one + other, name, argument, harmless), (name, argument, harmless)
 
 
-@search(60, draw=draws)
+@search(20, draw=draws)
 def test_good_classes_keep_what_is_promised(draw: random.Random) -> None:
     values = random_values(draw)
     for name in SPARED:

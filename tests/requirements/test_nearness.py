@@ -52,10 +52,10 @@ def measured(engine: Any, con: Any, classes: Classes, requirement: Any) -> dict[
 
 def drawn_tables(draw: random.Random, pool: list[Any]) -> list[list[Any]]:
     pool = [*pool, None]
-    return [[draw.choice(pool) for _ in range(draw.randint(1, 9))] for _ in range(60)]
+    return [[draw.choice(pool) for _ in range(draw.randint(1, 9))] for _ in range(40)]
 
 
-@pytest.mark.parametrize("kind", some(NUMBERS, 4))
+@pytest.mark.parametrize("kind", some(NUMBERS, 3))
 @pytest.mark.parametrize("name", ["range", "proximity"])
 @search(1, seed=seeds)
 def test_numbers_agree_with_the_definition(engine: Any, con: Any, name: str, kind: str, seed: int) -> None:
@@ -131,13 +131,6 @@ def test_whether_unions_of_good_classes_are_good(name: str) -> None:
     assert all(good([*one, *two]) for one in holds for two in every) == requirement.more_is_better
 
 
-def test_a_value_between_two_spoils_a_union() -> None:
-    """The example of the docstring: 0 lies between -1 and 1, which are not near each other."""
-    parameters = {"m": 2, "epsilon": 1}
-    assert is_good([-1, 1], "proximity", parameters) and is_good([0, 10], "proximity", parameters)
-    assert not is_good([-1, 0, 1, 10], "proximity", parameters)
-
-
 @pytest.mark.parametrize("name", ["range", "proximity"])
 def test_what_mends_a_class_is_what_brute_force_finds(engine: Any, con: Any, name: str) -> None:
     """Where an exact rule is known; elsewhere nothing is said."""
@@ -167,27 +160,26 @@ def wages(con: Any) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("column", "text", "violating", "worst"),
-    [
-        ("wage", "distinct:3", 0, 3),
-        ("wage", "range:k=3,e=0.1", 0, 0.1),
-        ("wage", "range:k=3,e=0.100000001", 1, 0.1),
-        ("wage", "range:k=4,e=0.1", 2, 0.1),
-        ("wage", "proximity:epsilon=0.05,m=2", 1, 1),
-        ("wage", "proximity:epsilon=5,m=2", 2, 1),
-        ("wage", "proximity:epsilon=4.99,m=3", 1, 1),
-        ("paid", "range:k=3,e=2 days", 0, 2 * 86400),
-        ("paid", "range:k=3,e=49 hours", 1, 2 * 86400),
-        ("paid", "proximity:epsilon=1 week,m=3", 1, 1),
-    ],
-)
-def test_a_check_judges_them(con: Any, column: str, text: str, violating: int, worst: float) -> None:
+JUDGED = {
+    "wage": {
+        "distinct:3": (0, 3), "range:k=3,e=0.1": (0, 0.1), "range:k=3,e=0.100000001": (1, 0.1),
+        "range:k=4,e=0.1": (2, 0.1), "proximity:epsilon=0.05,m=2": (1, 1), "proximity:epsilon=5,m=2": (2, 1),
+        "proximity:epsilon=4.99,m=3": (1, 1),
+    },
+    "paid": {
+        "range:k=3,e=2 days": (0, 2 * 86400), "range:k=3,e=49 hours": (1, 2 * 86400),
+        "proximity:epsilon=1 week,m=3": (1, 1),
+    },
+}  # fmt: skip
+
+
+def test_a_check_judges_them(con: Any) -> None:
+    """How many classes violate each, and the worst figure."""
     wages(con)
-    (audit,) = ldiv_db.check(con, "t", ["q"], column, [text])
-    (verdict,) = audit.verdicts
-    assert verdict.violating_classes == violating
-    assert verdict.worst == pytest.approx(worst)
+    for column, judged in JUDGED.items():
+        (audit,) = ldiv_db.check(con, "t", ["q"], column, list(judged))
+        found = [(verdict.violating_classes, pytest.approx(verdict.worst)) for verdict in audit.verdicts]
+        assert found == list(judged.values())
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,8 @@ from strategies import some
 import ldiv_db
 from ldiv_db.database.errors import InfeasibleError
 
+pytestmark = pytest.mark.usefixtures("no_remedies")
+
 ALGORITHMS = ["topdown", "peel", "mondrian", "stratified", {"name": "mondrian", "split": "relaxed"}, "auto"]
 RANGE, PROXIMITY = {"range": {"k": 3, "e": "90.5"}}, {"proximity": {"epsilon": "10.5", "m": 3}}
 
@@ -27,7 +29,7 @@ def policy_of(*require: Any, algorithm: Any = "topdown", **changes: Any) -> dict
     return base | {"require": list(require), "algorithm": algorithm, "nulls_sensitive": "value"} | changes
 
 
-def rows_of(seed: Any, count: int = 70, top: int = 200) -> list[tuple[int, str, int | None]]:
+def rows_of(seed: Any, count: int = 36, top: int = 200) -> list[tuple[int, str, int | None]]:
     draw = random.Random(seed)
     wages = [None, *range(0, top, 3)]
     return [(draw.randint(0, 60), f"{draw.randint(0, 99):02d}", draw.choice(wages)) for _ in range(count)]
@@ -43,7 +45,7 @@ def published(con: Any) -> list[tuple[Any, Any]]:
 
 
 @pytest.mark.parametrize("algorithm", some(ALGORITHMS))
-@pytest.mark.parametrize("require", [RANGE, PROXIMITY], ids=["range", "proximity"])
+@pytest.mark.parametrize("require", some([PROXIMITY, RANGE]), ids=["proximity", "range"])
 def test_every_class_is_good_and_every_row_is_published(con: Any, require: Any, algorithm: Any) -> None:
     ((name, parameters),) = require.items()
     rows = rows_of(name)
@@ -66,7 +68,7 @@ def test_global_recodings_keep_a_range_and_refuse_proximity(con: Any, algorithm:
         ldiv_db.plan(con, policy_of(PROXIMITY, algorithm=algorithm, quasi_identifiers=keys, target="p"))
 
 
-@pytest.mark.parametrize("algorithm", ["bsgi", "tp"])
+@pytest.mark.parametrize("algorithm", some(["bsgi", "tp"]))
 def test_algorithms_that_look_at_counts_refuse_both(con: Any, algorithm: str) -> None:
     fill(con, rows_of(algorithm))
     for require in (RANGE, PROXIMITY):
@@ -74,17 +76,15 @@ def test_algorithms_that_look_at_counts_refuse_both(con: Any, algorithm: str) ->
             ldiv_db.plan(con, policy_of(require, algorithm=algorithm))
 
 
-def test_classes_that_unions_would_spoil_have_ids(con: Any) -> None:
+def test_classes_that_unions_would_spoil_need_ids(con: Any) -> None:
     fill(con, rows_of("ids"))
     with refuses("output"):
         ldiv_db.plan(con, policy_of(PROXIMITY, output={"class_id": False}))
-    ldiv_db.run(con, policy_of(PROXIMITY))
-    assert published(con)
 
 
-def test_times(con: Any) -> None:
+def test_times_and_what_unions_would_spoil_has_ids(con: Any) -> None:
     draw = random.Random("times")
-    days = [date(2024, 1, 1) + timedelta(days=draw.randint(0, 300)) for _ in range(60)]
+    days = [date(2024, 1, 1) + timedelta(days=draw.randint(0, 300)) for _ in range(36)]
     fill(con, [(draw.randint(0, 60), f"{draw.randint(0, 99):02d}", day) for day in days], "DATE")
     wanted = [{"range": {"k": 3, "e": "12 weeks"}}, {"proximity": {"epsilon": "5 days", "m": 3}}]
     result = ldiv_db.run(con, policy_of(*wanted))
@@ -110,25 +110,24 @@ def test_what_a_bad_table_allows(con: Any) -> None:
     rows = [(i // 8, "00", wage) for i, wage in enumerate(wages)]
     fill(con, rows)
     require = {"proximity": {"epsilon": 5, "m": 2}}
-    for algorithm in ("topdown", "peel"):
-        with pytest.raises(InfeasibleError) as raised:
-            ldiv_db.run(con, policy_of(require, algorithm=algorithm))
-        assert f"{algorithm} found no classes of all rows that meet proximity epsilon=5, m=2" in str(raised.value)
-        assert "on wage: the whole table as one class meets m: 1" in str(raised.value)
+    with pytest.raises(InfeasibleError) as raised:
+        ldiv_db.run(con, policy_of(require, algorithm="topdown"))
+    assert "topdown found no classes of all rows that meet proximity epsilon=5, m=2" in str(raised.value)
+    assert "on wage: the whole table as one class meets m: 1" in str(raised.value)
     ldiv_db.run(con, policy_of(require, algorithm={"name": "peel", "residue": "suppress"}))
     assert not oracle.violations(published(con), "proximity", require["proximity"])
     assert 0 < len(published(con)) <= 40
 
 
-def test_parts_may_be_good_where_the_table_is_not(con: Any) -> None:
+@pytest.mark.parametrize("algorithm", some(["topdown", "mondrian"]))
+def test_parts_may_be_good_where_the_table_is_not(con: Any, algorithm: str) -> None:
     """Around 0 lie three of four values, of the two parts' values none is near another."""
     fill(con, [(0, "00", -1), (0, "00", 1), (50, "99", 0), (50, "99", 10)])
-    for algorithm in ("topdown", "mondrian"):
-        target = {"table": "o", "if_exists": "replace"}
-        ldiv_db.run(con, policy_of({"proximity": {"epsilon": 1, "m": 2}}, algorithm=algorithm, target=target))
-        assert sorted(Counter(key for key, _ in published(con)).values()) == [2, 2]
+    ldiv_db.run(con, policy_of({"proximity": {"epsilon": 1, "m": 2}}, algorithm=algorithm))
+    assert sorted(Counter(key for key, _ in published(con)).values()) == [2, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "wanted"), some([pytest.param("TIMESTAMP WITH TIME ZONE", "720 hours"), pytest.param("DATE", "30 days")])
 )

@@ -15,6 +15,8 @@ from ldiv_db.requirements import REQUIREMENTS, Distribution, Requirement, parse_
 from ldiv_db.requirements.guarantees import Ceiling, Guarantee
 from ldiv_db.requirements.parameters import whole
 
+pytestmark = pytest.mark.usefixtures("no_remedies")
+
 VALUES = ["HIV", "Cancer", "Hepatitis", "Flu", "Cold", "Asthma"]
 
 
@@ -72,7 +74,7 @@ def policy(**changes: Any) -> dict[str, Any]:
     return base | {"quasi_identifiers": {"age": {"numeric": True}}} | changes
 
 
-@pytest.mark.parametrize("algorithm", some(["bsgi", "cuts", "auto", "topdown", "mondrian", "peel", "tp"], 2))
+@pytest.mark.parametrize("algorithm", some(["bsgi", "cuts", "auto", "topdown", "mondrian", "peel", "tp"]))
 def test_runs_meet_it(algorithm: str, con: Any, rows: None) -> None:
     age = {"taxonomy": {"ranges": [5, 10]}} if algorithm == "cuts" else {"numeric": True}
     keys = {"quasi_identifiers": {"age": age}}
@@ -91,10 +93,11 @@ def test_a_check_judges_it(con: Any, rows: None) -> None:
 
 
 def test_attacks_stay_below_what_it_promises(con: Any, rows: None) -> None:
-    ldiv_db.run(con, policy())
+    wanted = policy(algorithm={"name": "bsgi", "select": "bisect"})
+    ldiv_db.run(con, wanted)
     gains = {
         (attack.name, gain.measure): gain
-        for attack in ldiv_db.attack(con, "released", policy=policy()).attacks
+        for attack in ldiv_db.attack(con, "released", policy=wanted).attacks
         for gain in attack.gains
     }
     assert {gain.holds for gain in gains.values()} == {True, None}

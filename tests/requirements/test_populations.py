@@ -11,18 +11,28 @@ from typing import Any
 
 import pytest
 from refusals import refuses
-from strategies import draws, search, seeds, some
+from strategies import search, seeds, some
 from tables import fill
 
 import ldiv_db
 from ldiv_db.database.errors import InfeasibleError, PolicyError
 from ldiv_db.requirements import Classes, RequirementSpec, judge
 
+pytestmark = pytest.mark.usefixtures("no_remedies")
+
 #: Two trees as level files, leaf to root; `z` is in none.
 CITY = {"a": ("ab", "*"), "b": ("ab", "*"), "c": ("cd", "*"), "d": ("cd", "*")}
 JOB = {"p": ("pq", "*"), "q": ("pq", "*"), "r": ("rst", "*"), "s": ("rst", "*"), "t": ("rst", "*")}
 TREES = {"city": CITY, "job": JOB}
 PEOPLE = "people"
+
+
+def k_map(k: int, population: Any = PEOPLE) -> dict[str, Any]:
+    return {"k_map": {"k": k, "population": population}}
+
+
+def presence(most: Any, **more: Any) -> dict[str, Any]:
+    return {"delta_presence": {"max": most, "population": PEOPLE, **more}}
 
 
 def covers(label: str | None, value: str | None, tree: dict[str, tuple[str, ...]]) -> bool:
@@ -72,10 +82,10 @@ def draw_case(seed: int, odd: bool = True) -> tuple[list[tuple[Any, ...]], list[
 
 def draw_requirement(source: random.Random) -> dict[str, Any]:
     if source.random() < 0.5:
-        return {"k_map": {"k": source.randint(2, 8), "population": PEOPLE}}
+        return k_map(source.randint(2, 8))
     most = source.choice(["0.4", "0.5", "0.75", "1"])
     least = source.choice([{}, {"min": "0"}, {"min": "0.1"}, {"min": "0.3"}])
-    return {"delta_presence": {"max": most, "population": PEOPLE, **least}}
+    return presence(most, **least)
 
 
 def place(con: Any, folder: Path, rows: list[tuple[Any, ...]], people: list[tuple[Any, ...]]) -> None:
@@ -124,9 +134,10 @@ def loss(labels: list[tuple[Any, ...]]) -> float:
     return sum(cells) / len(cells)
 
 
-@search(2, seed=seeds)
+@search(1, seed=seeds)
 def test_incognito_finds_the_best_of_all_levels(con: Any, tmp_path: Path, seed: int) -> None:
     """Every vector of levels is judged by brute force: the loss is the least of those that hold, or none does."""
+    seed += 1  # of the first case some levels hold, and some do not
     rows, people = draw_case(seed)
     require = draw_requirement(random.Random(seed))
     place(con, tmp_path, rows, people)
@@ -179,7 +190,7 @@ def _child(value: str, leaf: str, tree: dict[str, tuple[str, ...]]) -> str:
     return way[way.index(value) - 1]
 
 
-@search(3, seed=seeds)
+@search(2, seed=seeds)
 def test_any_table_is_checked_by_whom_its_labels_cover(con: Any, tmp_path: Path, seed: int) -> None:
     """Labels at random: classes overlap, some cover nobody. The verdict and the worst by brute force.
 
@@ -225,11 +236,11 @@ def test_presence_is_not_known_of_classes_that_share_people(con: Any, tmp_path: 
     rows = [("a", "p")] * 8
     place(con, tmp_path, rows, rows)
     con.execute("CREATE TABLE released AS SELECT 'ab' AS city, '*' AS job, disease, rowid % 4 AS class FROM source")
-    presence = {"delta_presence": {"max": "0.5", "population": PEOPLE}}
+    half = presence("0.5")
     asked = {"folder": tmp_path, "class_column": "class"}
     with pytest.raises(PolicyError, match="8 of these are in several classes"):
-        ldiv_db.check(con, "released", policy=policy_of(presence, "tds"), **asked)
-    fewest = {"k_map": {"k": 8, "population": PEOPLE}}
+        ldiv_db.check(con, "released", policy=policy_of(half, "tds"), **asked)
+    fewest = k_map(8)
     assert ldiv_db.check(con, "released", policy=policy_of(fewest, "tds"), **asked)[0].holds
 
 
@@ -238,58 +249,14 @@ def test_ranges_prefixes_and_values_nobody_published_has(con: Any, tmp_path: Pat
     con.execute("CREATE TABLE source AS SELECT * FROM (VALUES (1, '101', 'x'), (2, '102', 'y')) AS v (age, zip, s)")
     con.execute("CREATE TABLE people AS SELECT * FROM (VALUES (1, '101'), (2, '102'), (3, '109')) AS v (age, zip)")
     keys = {"age": {"taxonomy": {"ranges": [5, 10]}}, "zip": {"taxonomy": {"prefix": [3, 2]}}}
-    for least, labels in ((1, {("[0 .. 4]", "101"), ("[0 .. 4]", "102")}), (3, {("[0 .. 4]", "10*")})):
-        policy = policy_of({"k_map": {"k": least, "population": PEOPLE}}, "incognito", quasi_identifiers=keys)
-        policy |= {"sensitive": ["s"]}
-        result = ldiv_db.run(con, policy)
-        assert set(con.execute("SELECT age, zip FROM released").fetchall()) == labels
-        assert result.audits[0].verdicts[0].worst == least
+    policy = policy_of(k_map(3), "incognito", quasi_identifiers=keys)
+    policy |= {"sensitive": ["s"]}
+    result = ldiv_db.run(con, policy)
+    assert set(con.execute("SELECT age, zip FROM released").fetchall()) == {("[0 .. 4]", "10*")}
+    assert result.audits[0].verdicts[0].worst == 3
     con.execute("INSERT INTO people VALUES (77, '109')")
     (audit,) = ldiv_db.check(con, "released", policy=policy, require="delta_presence:max=1,population=people,min=0.1")
     assert not audit.holds  # who is 77 is in no class
-
-
-# -- the union of classes -----------------------------------------------------------------------------
-
-
-def boxes(source: random.Random) -> tuple[tuple[int, int], tuple[int, int]]:
-    """A box of two intervals."""
-    low, other = source.randint(0, 5), source.randint(0, 5)
-    return (low, low + source.randint(0, 3)), (other, other + source.randint(0, 3))
-
-
-def inside(box: Any, people: list[tuple[int, int]]) -> int:
-    return sum(all(low <= v <= high for v, (low, high) in zip(one, box, strict=True)) for one in people)
-
-
-def hull(one: Any, other: Any) -> Any:
-    return tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(one, other, strict=True))
-
-
-def test_k_map_survives_the_union_of_any_classes_and_delta_presence_does_not() -> None:
-    """Random boxes that may overlap: their hull has the people of both; its presence may leave both bounds."""
-    source, above, below = random.Random(0), 0, 0
-    for _ in range(1_000):
-        people = [(source.randint(0, 8), source.randint(0, 8)) for _ in range(source.randint(4, 30))]
-        one, other = boxes(source), boxes(source)
-        covered, both = (inside(one, people), inside(other, people)), inside(hull(one, other), people)
-        assert both >= max(covered)
-        if min(covered) == 0:
-            continue
-        rows = [source.randint(1, count) for count in covered]
-        shares = [Fraction(n, count) for n, count in zip(rows, covered, strict=True)]
-        above += Fraction(sum(rows), both) > max(shares)
-        below += Fraction(sum(rows), both) < min(shares)
-    assert above and below
-
-
-@search(40, source=draws)
-def test_delta_presence_survives_the_union_of_classes_that_part_the_people(source: random.Random) -> None:
-    """People of two classes, none in both, and nobody else: the presence lies between."""
-    people = [source.randint(1, 20) for _ in range(2)]
-    rows = [source.randint(0, count) for count in people]
-    shares = [Fraction(n, count) for n, count in zip(rows, people, strict=True)]
-    assert min(shares) <= Fraction(sum(rows), sum(people)) <= max(shares)
 
 
 # -- attacks ------------------------------------------------------------------------------------------
@@ -302,10 +269,7 @@ def test_attacks_keep_what_is_promised_of_the_population(con: Any, tmp_path: Pat
     rows, people = draw_case(seed, odd=False)
     place(con, tmp_path, rows, people)
     most = Fraction(len(rows), len(people))
-    asked = [
-        {"k_map": {"k": 3, "population": PEOPLE}},
-        {"delta_presence": {"max": str(min(1, round(float(most) + 0.2, 2))), "population": PEOPLE}},
-    ]
+    asked = [k_map(3), {"delta_presence": {"max": str(min(1, round(float(most) + 0.2, 2))), "population": PEOPLE}}]
     policy = policy_of(asked[0], "tds") | {"require": asked}
     ldiv_db.run(con, policy, folder=tmp_path)
     found = ldiv_db.attack(con, "released", policy=policy, folder=tmp_path).attacks
@@ -325,10 +289,7 @@ def test_attacks_keep_what_is_promised_of_the_population(con: Any, tmp_path: Pat
 def test_a_broken_promise_is_found(con: Any, tmp_path: Path) -> None:
     place(con, tmp_path, [("a", "p")], [("a", "p"), ("b", "q")])
     con.execute("CREATE TABLE released AS FROM source")
-    for require in (
-        {"k_map": {"k": 2, "population": PEOPLE}},
-        {"delta_presence": {"max": "0.5", "population": PEOPLE}},
-    ):
+    for require in (k_map(2), presence("0.5")):
         attacks = ldiv_db.attack(con, "released", policy=policy_of(require, "tds"), folder=tmp_path)
         assert attacks.holds is False
 
@@ -337,11 +298,11 @@ def test_a_broken_promise_is_found(con: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "algorithm", some(["bsgi", "cuts", "annealing", "topdown", "mondrian", "peel", "tp", "tp_plus", "hilbert"], 3)
+    "algorithm", some(["bsgi", "cuts", "annealing", "topdown", "mondrian", "peel", "tp", "tp_plus", "hilbert"], 2)
 )
 def test_other_algorithms_refuse(con: Any, tmp_path: Path, algorithm: str) -> None:
     place(con, tmp_path, *draw_case(0))
-    policy = policy_of({"k_map": {"k": 2, "population": PEOPLE}}, algorithm)
+    policy = policy_of(k_map(2), algorithm)
     with pytest.raises(
         PolicyError,
         match=r"does not know which people of people its classes cover \(algorithm:"
@@ -354,7 +315,7 @@ def test_other_algorithms_refuse(con: Any, tmp_path: Path, algorithm: str) -> No
 @pytest.mark.parametrize("algorithm", some(["auto", "fast"]))
 def test_whom_the_policy_leaves_the_algorithm_tds_runs(con: Any, tmp_path: Path, algorithm: str) -> None:
     place(con, tmp_path, *draw_case(0))
-    policy = policy_of({"k_map": {"k": 2, "population": PEOPLE}}, "tds")
+    policy = policy_of(k_map(2), "tds")
     expected, rows = ldiv_db.run(con, policy, folder=tmp_path), released(con)
     found = ldiv_db.run(con, policy | {"algorithm": algorithm}, folder=tmp_path)
     assert (found.algorithm, found.search, released(con)) == ("tds", expected.search, rows)
@@ -367,21 +328,13 @@ def test_whom_the_policy_leaves_the_algorithm_tds_runs(con: Any, tmp_path: Path,
     ("require", "changes", "says"),
     [
         ({"k_map": 5}, {}, "takes k, population"),
-        (
-            {"k_map": {"k": 5, "population": 3}},
-            {},
-            "of a table or file, not 3: a population's size says nothing about any class",
-        ),
-        ({"k_map": {"k": 2, "population": "nobody"}}, {}, "no table or view nobody"),
-        ({"k_map": {"k": 2, "population": "cities"}}, {}, "cities has no column job"),
-        ({"delta_presence": {"max": 2, "population": PEOPLE}}, {}, "from 0 to 1"),
-        ({"delta_presence": {"max": "0.2", "min": "0.5", "population": PEOPLE}}, {}, "a min up to max"),
+        (k_map(5, 3), {}, "of a table or file, not 3: a population's size says nothing about any class"),
+        (k_map(2, "nobody"), {}, "no table or view nobody"),
+        (k_map(2, "cities"), {}, "cities has no column job"),
+        (presence(2), {}, "from 0 to 1"),
+        (presence("0.2", min="0.5"), {}, "a min up to max"),
         ({"delta_presence": {"max": "0.2", "population": PEOPLE}, "others_known": True}, {}, "no others_known"),
-        (
-            {"k_map": {"k": 2, "population": PEOPLE}},
-            {"source": "numbers", "quasi_identifiers": {"n": {"numeric": True}}},
-            "taxonomy",
-        ),
+        (k_map(2), {"source": "numbers", "quasi_identifiers": {"n": {"numeric": True}}}, "taxonomy"),
     ],
 )
 def test_what_cannot_be_counted_is_refused(
@@ -397,7 +350,7 @@ def test_what_cannot_be_counted_is_refused(
 
 def test_a_check_without_a_policy_and_as_one_statement_is_refused(con: Any, tmp_path: Path) -> None:
     place(con, tmp_path, *draw_case(0))
-    policy = policy_of({"k_map": {"k": 2, "population": PEOPLE}}, "tds")
+    policy = policy_of(k_map(2), "tds")
     with pytest.raises(PolicyError, match="k_map k=2, population=people needs a policy"):
         ldiv_db.check(con, "source", ["city", "job"], "disease", "k_map:k=2,population=people")
     with pytest.raises(PolicyError, match="cannot be judged here"):
@@ -427,7 +380,7 @@ def test_rows_that_are_not_judged_are_present_too(con: Any, tmp_path: Path) -> N
     place(con, tmp_path, rows, rows)
     con.execute("UPDATE source SET disease = NULL WHERE rowid >= 2")
     changes = {"nulls_sensitive": "value", "suppressed": "ignore"}
-    policy = policy_of({"delta_presence": {"max": "0.5", "population": PEOPLE}}, "tds", **changes)
+    policy = policy_of(presence("0.5"), "tds", **changes)
     with pytest.raises(PolicyError, match="counts all rows, and ignore leaves some out"):
         ldiv_db.run(con, policy, folder=tmp_path)
     with refuses("suppressed"):
@@ -437,7 +390,7 @@ def test_rows_that_are_not_judged_are_present_too(con: Any, tmp_path: Path) -> N
 
 def test_a_check_by_a_policy_takes_its_quasi_identifiers(con: Any, tmp_path: Path) -> None:
     place(con, tmp_path, [("a", "p"), ("b", "q")], [("a", "p"), ("a", "p"), ("b", "q"), ("b", "q")])
-    policy = policy_of({"k_map": {"k": 2, "population": PEOPLE}}, "tds")
+    policy = policy_of(k_map(2), "tds")
     assert ldiv_db.check(con, "source", ["JOB", "City"], policy=policy, folder=tmp_path)[0].holds
     con.execute("ALTER TABLE source ADD n INTEGER")
     for others in (["city"], ["city", "job", "n"]):
@@ -449,17 +402,13 @@ def test_a_check_by_a_policy_takes_its_quasi_identifiers(con: Any, tmp_path: Pat
     ("people", "require", "nearest"),
     some(
         [
-            (
-                7,
-                {"delta_presence": {"max": "0.2", "population": PEOPLE}},
-                "; the nearest it meets is max: 0.428571429,",
-            ),
-            (7, {"delta_presence": {"max": "0.2", "min": "0.1", "population": PEOPLE}}, "as one class$"),
-            (2, {"delta_presence": {"max": "0.2", "population": PEOPLE}}, "as one class$"),
-            (7, {"k_map": {"k": 9, "population": PEOPLE}}, "; the nearest it meets is k: 7, population: people$"),
-            (0, {"k_map": {"k": 9, "population": PEOPLE}}, "as one class$"),
+            (7, presence("0.2"), "; the nearest it meets is max: 0.428571429,"),
+            (7, presence("0.2", min="0.1"), "as one class$"),
+            (2, presence("0.2"), "as one class$"),
+            (7, k_map(9), "; the nearest it meets is k: 7, population: people$"),
+            (0, k_map(9), "as one class$"),
         ],
-        3,
+        2,
     ),
 )
 def test_what_the_whole_table_meets_is_told_where_it_is_known(

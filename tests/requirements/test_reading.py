@@ -9,7 +9,6 @@ from collections import defaultdict
 from fractions import Fraction
 from typing import Any
 
-import pytest
 from strategies import draws, search
 
 import ldiv_db
@@ -45,7 +44,7 @@ def drawn(draw: random.Random, pool: list[Any]) -> list[tuple[int, Any]]:
     return [(draw.randint(0, 5), draw.choice(some)) for _ in range(draw.randint(1, 20))]
 
 
-@search(8, draw=draws)
+@search(3, draw=draws)
 def test_spellings_are_counted(con: Any, draw: random.Random) -> None:
     rows = drawn(draw, TEXTS)
     classes, said = table_of(con, "VARCHAR", rows), warnings(con)
@@ -69,7 +68,7 @@ def test_spellings_are_counted(con: Any, draw: random.Random) -> None:
     assert not found or in_words in said
 
 
-@search(8, draw=draws)
+@search(3, draw=draws)
 def test_lone_values_and_near_ones_are_counted(con: Any, draw: random.Random) -> None:
     rows, kind = drawn(draw, NUMBERS), draw.choice(["INTEGER", "DECIMAL(9,2)", "DOUBLE"])
     classes, said = table_of(con, kind, rows), warnings(con)
@@ -105,7 +104,6 @@ def test_what_values_alone_tell(engine: Any, con: Any) -> None:
     )
 
 
-@pytest.mark.slow
 def test_a_column_of_which_nothing_is_required_is_warned_of(con: Any) -> None:
     con.execute("CREATE TABLE t AS SELECT i AS q, 'v' || i % 3 AS s, 'HIV' AS other FROM range(12) AS r(i)")
     policy = {"source": "t", "target": "o", "quasi_identifiers": {"q": {"numeric": True}}, "sensitive": ["s", "other"]}
@@ -115,8 +113,6 @@ def test_a_column_of_which_nothing_is_required_is_warned_of(con: Any) -> None:
     result = ldiv_db.run(con, policy)
     assert result.as_dict()["notes"] == [said]
     assert "audit of s" in str(result) and "audit of other" not in str(result)
-    page = ldiv_db.report(con, "o", policy, queries=0, tries=1, worlds=0).html()
-    assert said in page and "Audit of other" not in page
 
 
 def test_a_plan_and_a_run_say_it(con: Any) -> None:

@@ -7,6 +7,8 @@ from strategies import some
 import ldiv_db
 from ldiv_db.database.errors import InfeasibleError
 
+pytestmark = pytest.mark.usefixtures("no_remedies")
+
 COLUMNS = {"age": "INTEGER", "disease": "VARCHAR"}
 VALUES = ["HIV", "Cancer", "Hepatitis", "Flu", "Cold", "Asthma"]
 CATEGORIES = [["HIV"], ["Cancer"], ["Hepatitis", "Asthma"], ["Flu", "Cold"]]
@@ -14,34 +16,31 @@ CATEGORIES = [["HIV"], ["Cancer"], ["Hepatitis", "Asthma"], ["Flu", "Cold"]]
 
 def policy(*require, **changes):
     base = {
-        "source": "t",
-        "target": "released",
-        "quasi_identifiers": {"age": {"numeric": True}},
-        "sensitive": {"disease": {"categories": CATEGORIES}},
-        "require": list(require),
-        "algorithm": "bsgi",
-    }
+        "source": "t", "target": "released", "quasi_identifiers": {"age": {"numeric": True}},
+        "sensitive": {"disease": {"categories": CATEGORIES}}, "require": list(require),
+        "algorithm": {"name": "bsgi", "select": "bisect"},
+    }  # fmt: skip
     return base | changes
 
 
 @pytest.mark.parametrize(
     "require",
     some([
-        {"recursive_alpha": {"c": 2, "l": 2, "alpha": 1}}, {"distinct": {"l": 3, "sensitive": "disease"}},
-        {"recursive": {"c": 1, "l": "auto"}}, {"distinct": 3, "others_known": True},
+        {"recursive_alpha": {"c": 2, "l": 2, "alpha": 1}}, {"recursive": {"c": 1, "l": "auto"}},
+        {"distinct": {"l": 3, "sensitive": "disease"}}, {"distinct": 3, "others_known": True},
         {"entropy": 3}, {"recursive": {"c": 2, "l": 3}}, {"alpha_k": {"alpha": 0.4, "k": 4}},
         {"p_sensitive": {"p": 2, "k": 5}}, {"distinct_alpha": {"l": 3, "alpha": 1}},
         {"entropy_alpha": {"l": 2, "alpha": 1}}, {"distinct": 3, "sensitive": "disease"},
-    ], 4),
+    ], 2),
 )  # fmt: skip
 def test_a_run_meets_it(con, table, require):
-    table("t", COLUMNS, [(20 + i % 50, VALUES[i * 7 % 6]) for i in range(120)])
+    table("t", COLUMNS, [(20 + i % 50, VALUES[i * 7 % 6]) for i in range(60)])
     if "recursive" in require and require["recursive"]["l"] == "auto":
         with pytest.raises(InfeasibleError, match=r"fails even in the whole table as one class; .* l: 6, c above 1"):
             ldiv_db.run(con, policy(require))
         return
     result = ldiv_db.run(con, policy(require))
-    assert result.loss.rows_published == 120 and all(found["holds"] for found in result.requirements)
+    assert result.loss.rows_published == 60 and all(found["holds"] for found in result.requirements)
     stored = con.execute("SELECT requirement, parameters FROM ldiv.run_requirement").fetchall()
     assert len(stored) == 1 and not any(value in stored[0][1] for value in VALUES)
 
@@ -63,7 +62,7 @@ REASONS = {
 }
 
 
-@pytest.mark.parametrize("case", some(REASONS, 6))
+@pytest.mark.parametrize("case", some(REASONS, 3))
 def test_the_requirement_to_blame_is_named_with_the_nearest_that_is_feasible(con, table, case):
     table("t", COLUMNS, [(20 + i % 50, VALUES[i % 6]) for i in range(120)])
     require, reason = REASONS[case]
@@ -125,7 +124,7 @@ def test_what_is_wrong_is_named(con, table, changes, code):
         ldiv_db.plan(con, policy({"distinct_alpha": {"l": 2, "alpha": 1}}, **changes))
 
 
-@pytest.mark.parametrize(("rows", "says"), [(60, True), (3, False)])
+@pytest.mark.parametrize(("rows", "says"), some([(60, True), (3, False)]))
 def test_a_release_that_says_nothing_is_warned_of(con, rows, says):
     con.execute("CREATE TABLE people AS SELECT i % 7 AS age, i % 2 = 0 AS smokes, i % 5 AS s FROM range(60) AS r(i)")
     columns = {"quasi_identifiers": ["age", "smokes"], "sensitive": ["s"]}

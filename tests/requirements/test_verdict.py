@@ -54,7 +54,7 @@ def worst_of(measures: dict[int, tuple[Any, ...]], most_is_worst: bool) -> list[
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)
-@search(2, seed=seeds)
+@search(1, seed=seeds)
 def test_the_class_that_is_shown_reaches_the_figure_that_is_shown(engine: Any, con: Any, name: str, seed: int) -> None:
     draw = random.Random(seed)
     kind, attribute = ("INTEGER", NUMBERS) if name in ("range", "proximity") else ("VARCHAR", TEXTS)
