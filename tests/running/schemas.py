@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import random
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -16,48 +17,21 @@ from tests import worlds
 Node = tuple[int, Any, str, dict[str, list[Any]]]
 #: The rows of a person, by table.
 Tree = Mapping[str, Sequence[Node]]
+_AGED = {"quasi_identifiers": {"age": {"numeric": True}}}
+_VALUED = _AGED | {"sensitive": ["value"]}
+_BY_DAY = {"order": "day", "identifiers": ["day"]}
 TABLES: dict[str, dict[str, Any]] = {
-    "patients": {"person": "who", "quasi_identifiers": {"age": {"numeric": True}}},
-    "stays": {
-        "person": "who",
-        "key": "stay",
-        "order": "day",
-        "quasi_identifiers": {"age": {"numeric": True}},
-        "sensitive": ["value"],
-        "identifiers": ["day"],
-    },
+    "patients": {"person": "who", **_AGED},
+    "stays": {"person": "who", "key": "stay", **_BY_DAY, **_VALUED},
     "labs": {"parent": {"stay": "stays"}, "sensitive": ["value"]},
-    "scans": {
-        "parent": {"stay": "stays"},
-        "rows": "together",
-        "quasi_identifiers": {"age": {"numeric": True}},
-        "sensitive": ["value"],
-    },
-    "visits": {
-        "person": "who",
-        "rows": "together",
-        "quasi_identifiers": {"age": {"numeric": True}},
-        "sensitive": ["value"],
-    },
-    "orders": {
-        "person": "buyer",
-        "order": "day",
-        "quasi_identifiers": {"age": {"numeric": True}},
-        "sensitive": ["value"],
-        "identifiers": ["day"],
-    },
+    "scans": {"parent": {"stay": "stays"}, "rows": "together", **_VALUED},
+    "visits": {"person": "who", "rows": "together", **_VALUED},
+    "orders": {"person": "buyer", **_BY_DAY, **_VALUED},
 }
 CHOICES = (
-    ("patients", "stays", "labs"),
-    ("patients", "stays"),
-    ("stays", "labs"),
-    ("stays",),
-    ("patients", "orders"),
-    ("patients", "stays", "orders"),
-    ("patients", "visits"),
-    ("stays", "scans"),
-    ("stays", "labs", "visits"),
-)
+    ("patients", "stays", "labs"), ("patients", "stays"), ("stays", "labs"), ("stays",), ("patients", "orders"),
+    ("patients", "stays", "orders"), ("patients", "visits"), ("stays", "scans"), ("stays", "labs", "visits"),
+)  # fmt: skip
 #: The tables whose rows belong to those of stays, and those whose rows stand together.
 OF_STAYS, TOGETHER = ("labs", "scans"), ("scans", "visits")
 
@@ -124,7 +98,10 @@ def policy_of(names: Sequence[str], **changes: Any) -> dict[str, Any]:
     """A policy of these tables, which keeps the numbers of rows, so that a test knows whose they are."""
     return {
         "individual": "who",
-        "tables": {name: {**TABLES[name], "source": name, "keep": ["no"], "target": target(name)} for name in names},
+        "tables": {
+            name: copy.deepcopy(TABLES[name]) | {"source": name, "keep": ["no"], "target": target(name)}
+            for name in names
+        },
         "require": [{"frequency": 2}], "algorithm": "topdown", "output": {"bounds": True}, "over_time": "independent",
         "seed": 7, **changes,
     }  # fmt: skip
@@ -192,7 +169,3 @@ def posteriors(people: Mapping[int, Tree], shown: Mapping[int, Tree]) -> dict[tu
     }
     values = {n: {(name, value) for name, (_, _, value, _) in rows_of(tree) if value} for n, tree in shown.items()}
     return {(who, *value): share for (who, value), share in worlds.posteriors(fits, values).items()}
-
-
-def counts(con: duckdb.DuckDBPyConnection, query: str) -> Counter[Any]:
-    return Counter(con.execute(query).fetchall())

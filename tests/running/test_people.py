@@ -87,6 +87,7 @@ def argument_of(require: dict[str, Any]) -> tuple[str, Any]:
     return next(iter(require.items()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", some(GLOBAL))
 def test_global_recodings_count_people(algorithm: str) -> None:
     """Of people whose rows stand apart; together only where nobody's quasi-identifiers vary."""

@@ -60,7 +60,7 @@ def test_a_plan_says_how_many_people_have_how_many_rows(con: Any) -> None:
             'ALTER TABLE events RENAME "user" TO zip_code',
             'ALTER TABLE events RENAME "user" TO "Landkreis"',
         ],
-        2,
+        1,
     ),
 )
 def test_where_nobody_has_several_rows_nothing_is_said(con: Any, change: str) -> None:

@@ -90,6 +90,7 @@ def test_what_changes_beside_the_columns_that_are_read_is_no_change(there: Any, 
     assert ldiv_db.run(there.connection, policy()).loss.rows_published == 60 and len(done) == 1
 
 
+@pytest.mark.slow
 def test_a_column_that_is_gone_is_a_change(there: Any, con: Any, planning: Any) -> None:
     place(there, con, ROWS)
     planning(changing(there, "ALTER TABLE people DROP COLUMN dose"))
@@ -105,6 +106,7 @@ def test_a_target_that_appears_while_a_run_plans_is_not_replaced(there: Any, con
     assert there.query("SELECT theirs FROM released") == [(1,)]
 
 
+@pytest.mark.slow
 def test_a_night_of_the_series_by_another_name_of_the_source_is_found(there: Any, con: Any, planning: Any) -> None:
     if not Warehouse(there.connection).traits.holds_off:
         pytest.skip("it has no series")

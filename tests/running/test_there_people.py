@@ -28,6 +28,7 @@ def of_people(**more):
     return policy(**{"identifiers": [], "individual": "rid"} | more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", some(["cuts", "tds", "incognito", "bsgi", "hilbert"], 1))
 def test_people_under_global_recodings_and_classes_of_different_values(con, tmp_path, algorithm):
     """Nobody's quasi-identifiers or values vary, which these algorithms do not take."""

@@ -77,13 +77,13 @@ def assert_again(first: Any, again: Any) -> None:
 
 
 TARGETS = [
-    {"table": "released"}, {"file": "released.parquet"}, {"file": "released.csv"},
+    {"file": "released.parquet"}, {"table": "released"}, {"file": "released.csv"},
     {"file": "released.duckdb", "table": "released"}, {"database": "other", "table": "released"},
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("more", some([{}, {"algorithm": "bsgi", "require": [{"unique_distinct": 3}]}], 1), ids=str)
-@pytest.mark.parametrize("target", some(TARGETS, 2), ids=str)
+@pytest.mark.parametrize("target", some(TARGETS, 1), ids=str)
 def test_a_release_that_stands_is_not_planned(
     people: Any, planned: list[Any], tmp_path: Path, target: Any, more: Any
 ) -> None:
@@ -117,7 +117,7 @@ def test_a_release_that_stands_is_not_planned(
             "ALTER TABLE released ALTER ward TYPE BLOB",
             "DROP TABLE released",
         ],
-        2,
+        1,
     ),
 )
 def test_a_release_that_somebody_changed_is_made_again(release: Any, planned: list[Any], change: str) -> None:
