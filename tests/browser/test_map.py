@@ -8,7 +8,7 @@ from pathlib import Path
 
 import chromium
 import pytest
-from test_report import CONTRASTS, OVERLAPS, WIDTHS
+from test_report import CONTRASTS, OVERLAPS, SCREENS
 
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.recoding.loss import CountErrors, Loss
@@ -74,8 +74,7 @@ def click(tab, element):
         tab.call("Input.dispatchMouseEvent", type=kind, **where)
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(("width", "dark"), SCREENS)
 def test_a_screen(browser, path, width, dark):
     tab = opened(browser, path, width, dark)
     if folder := os.environ.get("LDIV_SCREENSHOTS"):

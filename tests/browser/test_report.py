@@ -9,17 +9,19 @@ from pathlib import Path
 import chromium
 import duckdb
 import pytest
-from hospitals import HOSTILE, fill_hospital, hospital_policy
+from hospitals import FEW, HOSTILE, fill_hospital, hospital_policy
 
 import ldiv_db
 from ldiv_db.reporting import page as pdf
+from tests.strategies import some
 
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.xdist_group("browser"),
     pytest.mark.skipif(chromium.installed() is None, reason="Chromium is not installed"),
 ]
-WIDTHS = (360, 1024, 1920)
+#: Widths of screens, and whether they are dark.
+SCREENS = some([(360, True), (1920, False), (1024, False), (1024, True), (360, False), (1920, True)], first=2)
 #: Pairs of texts that lie on one another by more than two pixels each way.
 OVERLAPS = """
 (() => {
@@ -93,14 +95,13 @@ def browser():
 def page(tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "report.html"
     with duckdb.connect(config={"threads": 1}) as con:
-        fill_hospital(con, 120)
+        fill_hospital(con)
         ldiv_db.run(con, hospital_policy())
-        ldiv_db.report(con, "published", hospital_policy(), queries=20, tries=30, recipient=HOSTILE).save(path)
+        ldiv_db.report(con, "published", hospital_policy(), **FEW, recipient=HOSTILE).save(path)
     return path
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(("width", "dark"), SCREENS)
 def test_a_screen(browser, page, width, dark):
     tab = browser.tab()
     tab.open(page, width, dark)

@@ -110,15 +110,6 @@ def test_a_note_that_finds_no_room_ends_no_run(bed: Any) -> None:
         assert subprocess.run(line, stdout=subprocess.PIPE, stderr=full, check=False).returncode == 0
 
 
-def test_a_text_deep_within_a_csv_file_makes_its_column_one_of_texts(bed: Any) -> None:
-    rows = "".join(f"P{i},{20 + i % 9},Italy,{'Flu' if i % 2 else 'Cold'},A\n" for i in range(40_000))
-    bed.write("late.csv", f"name,age,country,disease,ward\n{rows}P,not a number,Italy,Flu,A\n")
-    bed.write_policy(source="late.csv", require=[{"k": 2}], algorithm="mondrian")
-    message = bed.fails(2, "run", bed.database, bed.policy)
-    assert "the column is VARCHAR" in message and "NULL for 1 other text" in message and len(message.splitlines()) == 1
-    assert "not a number" not in message
-
-
 def test_a_refused_release_to_a_file_leaves_not_even_a_catalog(bed: Any, monkeypatch: Any) -> None:
     bed.write_policy(target={"file": "out.duckdb", "prefix": "p"}, key="name", identifiers=[])
 

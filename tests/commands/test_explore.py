@@ -6,12 +6,13 @@ import os
 import re
 import subprocess
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+
+from tests.html_pages import Page
 
 INTERRUPTED = Path(__file__).with_name("interrupted.py")
 HOSTILE = '<script>alert("ü")</script>'
@@ -19,32 +20,6 @@ HOSTILE = '<script>alert("ü")</script>'
 
 def explore(bed: Any, *words: Any) -> Any:
     return bed.call("explore", bed.database, bed.policy, *words)
-
-
-class Reader(HTMLParser):
-    """The elements of a page: their names, attributes and texts; a tag that is not closed is an error."""
-
-    def __init__(self, text: str):
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.open: list[str] = []
-        self.said: list[tuple[str, str]] = []
-        self.feed(text)
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: Any) -> None:
-        self.tags.append((tag, dict(attrs)))
-        if tag not in ("meta", "input"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.said.append((self.open[-1] if self.open else "", data))
-
-    def all(self, tag: str) -> list[dict[str, str | None]]:
-        return [attributes for name, attributes in self.tags if name == tag]
 
 
 def test_a_table_with_the_frontier(bed: Any) -> None:
@@ -81,16 +56,16 @@ def test_the_page_and_hostile_names(bed: Any) -> None:
     done = explore(bed, "--l", "3,9", "--vary", "columns", "--out", out)
     assert done.code == 0, done.err
     text = out.read_text(encoding="utf-8")
-    page = Reader(text)
-    parts = {one["id"] for one in page.all("article")}
-    links = {str(one["href"])[1:] for one in page.all("a")}
+    page = Page(text)
+    parts = {one["attrs"]["id"] for one in page.of("article")}
+    links = {one["attrs"]["href"][1:] for one in page.of("a")}
     assert links == parts and len(parts) == 3
-    assert len(page.all("svg")) == 2 * 2 + len(parts)  # maps of both risks by loss and error of counts; each variant
-    assert all(one["aria-label"] for one in page.all("svg"))
+    assert len(page.of("svg")) == 2 * 2 + len(parts)  # maps of both risks by loss and error of counts; each variant
+    assert all(one["attrs"]["aria-label"] for one in page.of("svg"))
     assert "\ufffd" not in text and "infeasible" in text
-    assert "http" not in text and not {"link", "img", "iframe", "object"} & {name for name, _ in page.tags}
-    assert len(page.all("script")) == 1 and "src" not in page.all("script")[0] and "<script>alert" not in text
-    assert any(HOSTILE in said for tag, said in page.said if tag == "a")
+    assert "http" not in text and not {"link", "img", "iframe", "object"} & page.tags()
+    assert len(page.of("script")) == 1 and "src" not in page.of("script")[0]["attrs"] and "<script>alert" not in text
+    assert any(HOSTILE in one["text"] for one in page.of("a"))
     assert "do not publish it" in text and "not shown here: seed" in text and "seed: 0" not in text
     assert not [value for value in ("Flu", "Cancer", "Hepatitis", "Asthma", "Norway", "Oslo") if value in text]
 

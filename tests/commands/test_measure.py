@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
-from refusals import codes_told, refuses
+from refusals import codes_told
 
 import ldiv_db
 from ldiv_db.measuring import utility
@@ -144,16 +142,6 @@ def test_a_column_that_was_not_published(other: Any) -> None:
     message = other.fails(2, "measure", other.database, "t", "--policy", other.policy)
     assert "quasi_identifiers.age: the published table has neither age nor age_min and age_max" in message
     assert "sensitive.disease: the published table has no column disease" in message
-
-
-def test_from_python_all_problems_at_once(other: Any) -> None:
-    with duckdb.connect(str(other.database)) as con:
-        with refuses("l", "queries"):
-            ldiv_db.measure(con, "t", ldiv_db.read_policy(other.policy), folder=other.folder, l=0, queries=-1)
-        before = con.execute("SELECT count(*) FROM duckdb_tables()").fetchone()
-        found = ldiv_db.measure(con, "t", ldiv_db.read_policy(other.policy), folder=Path(other.folder), queries=5)
-        assert found.l == 3 and found.loss.rows_published == 23
-        assert con.execute("SELECT count(*) FROM duckdb_tables()").fetchone() == before
 
 
 def test_texts_that_are_one_by_the_policy_are_one_in_the_release_too(con: Any) -> None:

@@ -247,22 +247,6 @@ def test_several_sensitive_columns_make_a_policy_that_is_planned(bed: Any) -> No
     assert bed.call("plan", bed.database, policy).code == 0
 
 
-def test_dates_and_timestamps_become_ranges_and_few_of_them_stretches_of_time(bed: Any) -> None:
-    bed.sql(
-        "CREATE TABLE visits AS SELECT DATE '2019-01-01' + 3 * CAST(i AS INTEGER) AS born,"
-        " TIMESTAMP '2019-01-01' + i * INTERVAL 5 HOUR AS seen, "
-        " DATE '2019-01-01' + 40 * CAST(i % 20 AS INTEGER) AS wave, 'd' || i % 7 AS disease FROM range(200) AS r(i)"
-    )
-    policy = bed.folder / "visits.yml"
-    assert profile(bed, "visits", "--sensitive", "disease", "--policy", policy).code == 0
-    keys = yaml.safe_load(policy.read_text())["quasi_identifiers"]
-    stretches = {"taxonomy": {"dates": ["day", "month", "quarter", "year"]}}
-    assert keys == {"born": {"numeric": True}, "seen": {"numeric": True}, "wave": stretches}
-    called = run(bed, policy)
-    assert called.code == 0, called.err
-    assert bed.sql("SELECT count(*) FROM published.visits WHERE wave LIKE '2019%' OR wave LIKE '2020%'")[0][0] > 0
-
-
 @pytest.mark.parametrize("value", some(["DATE 'infinity'", "DATE '0044-03-15 (BC)'", "1e400"]))
 def test_columns_whose_values_have_no_place_are_not_published(bed: Any, value: str) -> None:
     other = "DATE '2020-01-01' + CAST(i AS INTEGER)" if "DATE" in value else "CAST(i AS DOUBLE)"

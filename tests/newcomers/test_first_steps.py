@@ -13,7 +13,6 @@ import pytest
 import yaml
 from beds import called
 
-import ldiv_db
 from ldiv_db.commands.cli import app
 
 
@@ -188,36 +187,6 @@ def test_a_file_without_a_database(shell: Shell, monkeypatch: pytest.MonkeyPatch
     assert "is gone" in shell.type("ldiv plan :memory: policy.yml", code=2)
 
 
-def test_k_alone(shell: Shell) -> None:
-    shell.sql(CENSUS)
-    out = shell.type("ldiv profile w.duckdb people --qi age,sex,education --policy policy.yml")
-    assert "sensitive" not in agrees(shell, out).values()
-    assert shell.policy()["require"] == [{"k": 5}] and "sensitive" not in shell.policy()
-    shell.run("published.people", PEOPLE)
-
-
-def test_a_frame_in_python() -> None:
-    """What is registered on a connection is a temporary view, as the one that is made here by SQL."""
-    with duckdb.connect() as con:
-        con.execute(CENSUS)
-        con.execute("CREATE TEMP VIEW frame AS SELECT age, sex, education, occupation FROM people")
-        profile = ldiv_db.profile(con, "frame", sensitive="occupation")
-        assert [column.role for column in profile.columns] == ["quasi-identifier"] * 3 + ["sensitive"]
-        policy = {
-            "source": "frame",
-            "target": "published.frame",
-            "quasi_identifiers": {column.column.name: column.way.settings for column in profile.columns if column.way},
-            "sensitive": ["occupation"],
-            "require": [{"distinct": 3}],
-            "algorithm": "topdown",
-        }
-        policy["quasi_identifiers"] |= {name: {"taxonomy": {"prefix": [20]}} for name in ("sex", "education")}
-        result = ldiv_db.run(con, policy)
-        assert result.loss.rows_published == PEOPLE
-        (audit,) = ldiv_db.check(con, "published.frame", ["age", "sex", "education"], "occupation", "distinct:3")
-        assert audit.holds
-
-
 HOLD = "import duckdb, sys; con = duckdb.connect('w.duckdb'); print('open', flush=True); sys.stdin.read()"
 
 
@@ -232,17 +201,6 @@ def test_two_processes_at_once(shell: Shell) -> None:
         assert f"in use by another process: PID {first.pid}" in said
         first.stdin.close()
     assert "sex" in shell.type("ldiv profile w.duckdb people --qi sex")
-
-
-def test_a_policy_that_cannot_be_met(shell: Shell) -> None:
-    shell.sql(CENSUS)
-    policy = {"source": "people", "target": "published.people", "quasi_identifiers": ["age"], "sensitive": "occupation"}
-    identifiers = ["sex", "education", "industry", "instance_weight"]
-    policy |= {"identifiers": identifiers, "require": [{"frequency": 3}]}
-    (shell.folder / "policy.yml").write_text(yaml.safe_dump(policy))
-    message = shell.type("ldiv run w.duckdb policy.yml", code=1)
-    assert "frequency" in message and "Traceback" not in message
-    assert shell.sql("SELECT count(*) FROM duckdb_tables() WHERE schema_name = 'published'") == [(0,)]
 
 
 def test_a_value_with_more_than_half_the_rows(shell: Shell) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 import ldiv_db
-from ldiv_db.commands.cli import COMMANDS
 from ldiv_db.taxonomies.readers import read_taxonomy
 from tests.strategies import some
 
@@ -63,11 +62,6 @@ def test_a_release_to_memory_is_refused_before_work(bed: Any) -> None:
     assert bed.call("run", ":memory:", bed.policy).code == 0
 
 
-def test_one_sensitive_column_needs_no_list(bed: Any) -> None:
-    bed.write_policy(sensitive="disease")
-    assert bed.call("plan", bed.database, bed.policy).code == 0
-
-
 def test_quiet_says_nothing_and_progress_speaks_of_stages(bed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ldiv_db.commands.console._PAUSE", 0.0)
     called = bed.run()
@@ -77,11 +71,6 @@ def test_quiet_says_nothing_and_progress_speaks_of_stages(bed: Any, monkeypatch:
     monkeypatch.setattr("ldiv_db.commands.console._PAUSE", 5.0)
     profiled = bed.call("profile", bed.database, "patients", "--qi", "ward", "--quiet")
     assert (profiled.code, profiled.err) == (0, "")
-
-
-def test_a_policy_in_no_folder_is_refused_before_work(bed: Any) -> None:
-    words = ("profile", bed.database, "patients", "--sensitive", "disease", "--policy", "deep/er/policy.yml")
-    assert "there is no folder deep/er" in bed.fails(2, *words)
 
 
 @pytest.mark.parametrize("shell", some(["bash", "zsh", "fish"]))
@@ -102,11 +91,6 @@ def test_words_are_completed(shell: str, tmp_path: Path) -> None:
     commands = complete("ldiv ru")
     assert "runs" in commands and "profile" not in commands
     assert "--memory-limit" in complete("ldiv run --mem")
-
-
-def test_help_lists_all_commands(bed: Any) -> None:
-    out = bed.call("--help").out
-    assert all(f"\n  {name} " in out for name in COMMANDS) and "--install-completion" in out
 
 
 def test_a_table_of_which_nothing_is_promised_neither_holds_nor_fails(bed: Any) -> None:

@@ -6,7 +6,6 @@ import copy
 import json
 import random
 import re
-from html.parser import HTMLParser
 
 import duckdb
 import pytest
@@ -18,6 +17,7 @@ import ldiv_db
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.reporting.page import page_of
 from ldiv_db.reporting.verification import verify_report
+from tests.html_pages import Page
 
 HEADINGS = [
     "Statement, scope and recipient", "Context and release model", "The data", "Policy, and why",
@@ -25,34 +25,6 @@ HEADINGS = [
     "Utility", "Earlier releases", "Residual risks, and what is not protected", "Roles, sign-off, review date",
     "Guidelines, clause by clause", "Annex",
 ]  # fmt: skip
-VOID = {"meta", "br"}
-
-
-class Page(HTMLParser):
-    """A page as a screen reader has it: elements with their attributes and texts; tags must close in order."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.open, self.elements = [], []
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag, attrs):
-        element = {"tag": tag, "attrs": dict(attrs), "text": "", "inside": [one["tag"] for one in self.open]}
-        self.elements.append(element)
-        if tag not in VOID:
-            self.open.append(element)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop()["tag"] == tag
-
-    def handle_data(self, data):
-        for element in self.open:
-            element["text"] += data
-
-    def of(self, tag):
-        return [element for element in self.elements if element["tag"] == tag]
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,8 @@ from refusals import refuses
 import ldiv_db
 from ldiv_db.reporting.verification import verify_report
 from tests.attacking.test_tables import places
-from tests.reporting.test_page import HEADINGS, Page
+from tests.html_pages import Page
+from tests.reporting.test_page import HEADINGS
 from tests.running.schemas import drawn, fill, policy_of, published, rows_of
 
 NAMES = ("patients", "stays", "labs")
