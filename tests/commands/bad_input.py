@@ -20,20 +20,28 @@ from typing import Any
 import duckdb
 import yaml
 from bad_pools import (
+    ALGORITHM_OPTIONS,
     ALGORITHMS,
+    CALLS,
     CATALOGS,
     EXPRESSIONS,
     NAMES,
     OPTIONS,
     REQUIREMENTS,
+    SETTINGS,
     SOURCE_FILES,
     SOURCES,
     TARGETS,
     TAXONOMIES,
+    TAXONOMY_KINDS,
     VALUES,
+    WORDS,
 )
 
 Draw = random.Random
+#: What algorithms of levels take, and these.
+LEVELS = {"age": {"taxonomy": {"ranges": [10, 20]}}, "country": {"taxonomy": {"file": "country.csv"}}}
+OF_LEVELS = ("cuts", "incognito", "tds", "annealing")
 #: Exit codes of a call that did what it was asked for, or says why not.
 CODES = (0, 1, 2, 3)
 #: What no message may have in it: a traceback, or a statement of ours.
@@ -64,10 +72,9 @@ class Drawn:
 def valid(draw: Draw) -> Drawn:
     """A call that may well do what it says."""
     algorithm, requirement = draw.choice(ALGORITHMS), draw.choice(REQUIREMENTS)
-    quasi = {"age": {"numeric": True}, "country": {"taxonomy": {"file": "country.csv"}}}
-    if (algorithm["name"] if isinstance(algorithm, dict) else algorithm) in ("cuts", "incognito", "tds", "annealing"):
-        quasi["age"] = {"taxonomy": {"ranges": [10, 20]}}
-        requirement = {"frequency": 2}
+    quasi = LEVELS | {"age": {"numeric": True}}
+    if (algorithm["name"] if isinstance(algorithm, dict) else algorithm) in OF_LEVELS:
+        quasi, requirement = LEVELS, {"frequency": 2}
     document = {
         "source": "main.patients",
         "target": "published.patients",
@@ -113,79 +120,26 @@ def spoil_value(draw: Draw, drawn: Drawn) -> None:
 
 def spoil_settings(draw: Draw, drawn: Drawn) -> None:
     """A setting at its limits, or beyond."""
-    key = draw.choice(
-        ["seed", "nulls", "nulls_sensitive", "suppressed", "recode", "output", "individual", "key", "weight"]
-    )
-    sensible = {
-        "seed": [0, 2**63 - 1, 2**63, 2**64, 10**30],
-        "nulls": ["suppress", "reject"],
-        "nulls_sensitive": ["value", "suppress"],
-        "suppressed": ["ignore", "unknown"],
-        "recode": ["set"],
-        "output": [{"class_id": True}, {"bounds": True}, {"class_id": False}],
-        "individual": ["name", "ward", "age", "none"],
-        "key": ["name", "ward"],
-    }
-    if key == "weight":
-        drawn.document["quasi_identifiers"] = {
-            name: {**setting, "weight": draw.choice([0, 1e6, 1e7, 1e-9, math.nan])}
-            if isinstance(setting, dict)
-            else setting
-            for name, setting in as_dict(drawn.document.get("quasi_identifiers")).items()
-        }
+    key = draw.choice([*SETTINGS, "weight"])
+    if key != "weight":
+        drawn.document[key] = draw.choice([*SETTINGS[key], draw.choice(VALUES)])
         return
-    drawn.document[key] = draw.choice([*sensible[key], draw.choice(VALUES)])
+    for setting in as_dict(drawn.document.get("quasi_identifiers")).values():
+        if isinstance(setting, dict):
+            setting["weight"] = draw.choice([0, 1e6, 1e7, 1e-9, math.nan])
 
 
 def spoil_algorithm(draw: Draw, drawn: Drawn) -> None:
     """An option of an algorithm, right or wrong."""
-    options: dict[str, list[Any]] = {
-        "exchange": [0, 100, 101],
-        "top": [1, 2, 1000, 1001, 10**20],
-        "time_limit": [1e-9, 1e308, 0],
-        "steps": [1, 10**9],
-        "starvation": [0, 10**30],
-        "residue": ["suppress", "incorporate"],
-        "split": ["relaxed"],
-        "form": ["ranges"],
-        "coarsen": ["auto", {"age": 1}, {"age": 10**30}],
-        "metric": ["LM", "DM", "CM"],
-        "class": ["ward", "none"],
-        "scheme": ["none", "allRec", "vioSA"],
-        "select": ["refine"],
-        "primary": ["disease"],
-    }
-    key = draw.choice(list(options))
-    taking = {
-        "exchange": ["bsgi"],
-        "select": ["bsgi"],
-        "residue": ["bsgi", "peel"],
-        "split": ["mondrian"],
-        "form": ["tp", "tp_plus", "hilbert"],
-        "coarsen": ["tp", "tp_plus"],
-        "steps": ["annealing"],
-        "top": ["cuts", "annealing"],
-        "time_limit": ["cuts", "annealing"],
-        "metric": ["cuts", "incognito"],
-        "class": ["tds", "cuts"],
-        "scheme": ["cuts", "annealing"],
-    }
-    name = draw.choice(taking.get(key, ["decomposition_plus", "decomposition", "anatomy"]))
-    if name in ("cuts", "annealing", "incognito", "tds"):
-        drawn.document["quasi_identifiers"] = {
-            "age": {"taxonomy": {"ranges": [10, 20]}},
-            "country": {"taxonomy": {"file": "country.csv"}},
-        }
-        drawn.document["require"] = [{"frequency": 2}]
-    drawn.document["algorithm"] = {"name": name, key: draw.choice([*options[key], draw.choice(VALUES)])}
+    key = draw.choice(list(ALGORITHM_OPTIONS))
+    names, values = ALGORITHM_OPTIONS[key]
+    name = draw.choice(names.split())
+    if name in OF_LEVELS:
+        drawn.document |= {"quasi_identifiers": copy.deepcopy(LEVELS), "require": [{"frequency": 2}]}
+    drawn.document["algorithm"] = {"name": name, key: draw.choice([*values, draw.choice(VALUES)])}
     if name.startswith(("dec", "ana")) and draw.random() < 0.8:
-        drawn.document |= {
-            "target": {"prefix": "published.x"},
-            "key": "name",
-            "identifiers": [],
-            "sensitive": {"disease": {"l": 2}},
-        }
-        drawn.document |= {"quasi_identifiers": ["age", "country"]}
+        drawn.document |= {"target": {"prefix": "published.x"}, "key": "name", "identifiers": []}
+        drawn.document |= {"sensitive": {"disease": {"l": 2}}, "quasi_identifiers": ["age", "country"]}
         drawn.document.pop("require", None)
 
 
@@ -216,24 +170,11 @@ def spoil_taxonomy(draw: Draw, drawn: Drawn) -> None:
         name = draw.choice(list(TAXONOMIES))
         drawn.files[name], spec = TAXONOMIES[name], {"file": name}
     else:
-        kind, limits = (
-            draw.choice(["ranges", "prefix", "dates", "file", "name"]),
-            [draw.choice(VALUES), draw.choice(VALUES)],
-        )
-        spec = {
-            "ranges": {
-                "ranges": draw.choice([[1e300], [5, 1e300], [5, 10], [1e-300], [0.1, 0.3], [1, 3, 7], limits]),
-                "origin": draw.choice([0, 1e300, -1e30, math.nan]),
-            },
-            "prefix": {"prefix": draw.choice([[1], [2, 1], [10**6], [10**30], list(range(2_000, 0, -1)), limits])},
-            "dates": {"dates": draw.choice([["day", "year"], ["year", "day"], ["decade"], limits])},
-            "file": {
-                "file": draw.choice(
-                    ["/dev/zero", "pipe", "folder.csv", ".", "", "\ud800", "x" * 300 + ".csv", "hospital.duckdb"]
-                )
-            },
-            "name": {"name": draw.choice(NAMES)},
-        }[kind]
+        limits = [draw.choice(VALUES), draw.choice(VALUES)]
+        kind = draw.choice(["name", *TAXONOMY_KINDS])
+        spec = {kind: draw.choice([*TAXONOMY_KINDS.get(kind, NAMES), limits])}
+        if kind == "ranges":
+            spec["origin"] = draw.choice([0, 1e300, -1e30, math.nan])
     column = draw.choice(["country", "country", "age", "disease"])
     if column == "disease":
         drawn.document["sensitive"] = {"disease": {"taxonomy": spec}}
@@ -312,95 +253,13 @@ def spoil_text(draw: Draw, drawn: Drawn) -> None:
     drawn.text = "\n".join(lines)
 
 
-def way(text: str, *words: str) -> list[str]:
-    """The words of a command, one of those that are given for each `{}`."""
-    left = iter(words)
-    return [next(left) if word == "{}" else word for word in text.split()]
-
-
 def spoil_command(draw: Draw, drawn: Drawn) -> None:
     """Another command, with options that may be wrong."""
-    tables = [
-        *("patients", "main.patients", "empty", "nobody", "temp.x", "\ud800", ""),
-        *("v", "information_schema.tables", "ok.csv"),
-    ]
-    table = draw.choice(tables)
     drawn.sql.append("CREATE OR REPLACE VIEW v AS SELECT * REPLACE (name::INTEGER AS age) FROM patients")
     drawn.files["ok.csv"] = SOURCE_FILES["ok.csv"]
     odd = str(draw.choice([*NAMES, 0, -1, 10**30, "nan", "1e308"])).replace("\0", "")
-    column = draw.choice(["age", "age,country", "disease", odd])
-    requirements = [
-        *("k:1", "distinct:3", "k:99", "entropy:2", "t_closeness:0.1", f"k:{odd}"),
-        *("threshold:0.5,Flu=0.1", "recursive:c=2,l=3", odd),
-    ]
-    require = draw.choice(requirements)
-    checked = [table, "--qi", column, "--sensitive", draw.choice(["disease", "disease", "age", odd])]
-    targets = [
-        *("x", "bad.x", "ldiv.x", "temp.x", "temp.main.x", "information_schema.x", "/dev/full"),
-        *("hospital.x", "patients", odd),
-    ]
-    into = draw.choice(targets)
-    categories = draw.choice(
-        ["[[Flu, Cancer], [Hepatitis, Asthma]]", "[[x]", "pipe", "/dev/zero", "a: &a [*a]", "[[[a]], [b]]", odd]
-    )
-    check, attack = ([kind, "{database}", *checked] for kind in ("check", "attack"))
-    ways: list[list[str]] = [
-        way("plan {database} {policy}"),
-        way("plan {database} {policy} --sql"),
-        way("run {database} {policy} --kl --json"),
-        [*check, "--require", require],
-        [*check, "--require", require, "--into", into],
-        [*check, *way("--require distinct_alpha:l=2,alpha=1 --categories {}", categories)],
-        [*check, *way("--require {} --violations --most {}", require, odd)],
-        [*attack, *way("--require {} --m {}", require, draw.choice(["1", "0", odd]))],
-        way(
-            "attack {database} {} --policy {policy} --known {} {} {}",
-            table,
-            draw.choice(["patients", "pipe.csv", "v", odd]),
-            draw.choice(["--also", "--definetti", "--population", "--also-policy"]),
-            draw.choice(["patients", "pipe.csv", "{policy}", odd]),
-        ),
-        [*attack, *way("--sensitive-table {} --group {}", draw.choice(["patients", odd]), odd)],
-        way("measure {database} {} --policy {policy} --queries {}", table, draw.choice(["10", "999999999999", odd])),
-        way(
-            "measure {database} {} --source patients --qi age --sensitive disease --l {}",
-            table,
-            draw.choice(["2", odd]),
-        ),
-        way("profile {database} {} --sensitive {}", table, draw.choice(["disease", odd])),
-        way(
-            "profile {database} {} --sensitive disease --policy {}",
-            table,
-            draw.choice(["new.yml", "/dev/full", "no/x.yml", "folder.csv"]),
-        ),
-        way("taxonomy import {database} {} country.csv", odd),
-        way(
-            "taxonomy import {database} x --table {} --child country --parent {}",
-            table,
-            draw.choice(["ward", "country", odd]),
-        ),
-        way(
-            "taxonomy build {database} x --ranges {} --from 0 --to {}",
-            draw.choice(["5", "1e300", "nan", odd]),
-            draw.choice(["9", "1e308"]),
-        ),
-        way("taxonomy show {database} {}", odd),
-        way("taxonomy list {database}"),
-        way("release list {database}"),
-        way("release show {database} {}", odd),
-        way(
-            "release check {database} --table {} --key name --group {} --sensitive {}",
-            table,
-            column,
-            draw.choice(["disease:2", "disease:" + odd]),
-        ),
-        way("run {database} {policy}"),
-        way("sql recode {database} {} --dialect {}", odd, draw.choice(["duckdb", odd])),
-        way("migrate {database}"),
-        way("run {} {policy}", draw.choice(["folder.csv", "/dev/null", "text.duckdb", "none.duckdb", "", "pipe", odd])),
-        way("run {database} {}", draw.choice(["pipe", "/dev/null", "/dev/zero", "folder.csv", "hospital.duckdb", odd])),
-    ]
-    drawn.words = draw.choice(ways)
+    words = {name: draw.choice([*choices, odd]) for name, choices in WORDS.items()} | {"ODD": odd}
+    drawn.words = [words.get(word, word) for word in draw.choice(CALLS).split()]
 
 
 def spoil_option(draw: Draw, drawn: Drawn) -> None:

@@ -183,3 +183,83 @@ REQUIREMENTS: list[dict[str, Any]] = [
     *({"alpha_k": {"alpha": 0.5, "k": 3}}, {"p_sensitive": {"p": 2, "k": 3}}, {"t_closeness": 0.9}),
     {"k": "auto"},
 ]
+SETTINGS: dict[str, list[Any]] = {
+    "seed": [0, 2**63 - 1, 2**63, 2**64, 10**30],
+    "nulls": ["suppress", "reject"],
+    "nulls_sensitive": ["value", "suppress"],
+    "suppressed": ["ignore", "unknown"],
+    "recode": ["set"],
+    "output": [{"class_id": True}, {"bounds": True}, {"class_id": False}],
+    "individual": ["name", "ward", "age", "none"],
+    "key": ["name", "ward"],
+}
+SERIES = "decomposition_plus decomposition anatomy"
+#: Options of algorithms, with those that take them.
+ALGORITHM_OPTIONS: dict[str, tuple[str, list[Any]]] = {
+    "exchange": ("bsgi", [0, 100, 101]),
+    "select": ("bsgi", ["refine"]),
+    "residue": ("bsgi peel", ["suppress", "incorporate"]),
+    "split": ("mondrian", ["relaxed"]),
+    "form": ("tp tp_plus hilbert", ["ranges"]),
+    "coarsen": ("tp tp_plus", ["auto", {"age": 1}, {"age": 10**30}]),
+    "steps": ("annealing", [1, 10**9]),
+    "top": ("cuts annealing", [1, 2, 1000, 1001, 10**20]),
+    "time_limit": ("cuts annealing", [1e-9, 1e308, 0]),
+    "metric": ("cuts incognito", ["LM", "DM", "CM"]),
+    "class": ("tds cuts", ["ward", "none"]),
+    "scheme": ("cuts annealing", ["none", "allRec", "vioSA"]),
+    "starvation": (SERIES, [0, 10**30]),
+    "primary": (SERIES, ["disease"]),
+}
+TAXONOMY_KINDS: dict[str, list[Any]] = {
+    "ranges": [[1e300], [5, 1e300], [5, 10], [1e-300], [0.1, 0.3], [1, 3, 7]],
+    "prefix": [[1], [2, 1], [10**6], [10**30], list(range(2_000, 0, -1))],
+    "dates": [["day", "year"], ["year", "day"], ["decade"]],
+    "file": ["/dev/zero", "pipe", "folder.csv", ".", "", "\ud800", "x" * 300 + ".csv", "hospital.duckdb"],
+}
+#: Words of commands, each of which may be an odd one as well.
+WORDS = {
+    "TABLE": ["patients", "main.patients", "empty", "nobody", "temp.x", "\ud800", "", "v", "ok.csv"],
+    "COLUMN": ["age", "age,country", "disease"],
+    "VALUE": ["disease", "disease", "age"],
+    "REQUIRE": ["k:1", "distinct:3", "k:99", "t_closeness:0.1", "threshold:0.5,Flu=0.1", "recursive:c=2,l=3"],
+    "INTO": ["x", "bad.x", "ldiv.x", "temp.x", "information_schema.x", "/dev/full", "hospital.x", "patients"],
+    "CATEGORIES": ["[[Flu, Cancer], [Hepatitis, Asthma]]", "[[x]", "pipe", "/dev/zero", "a: &a [*a]", "[[[a]], [b]]"],
+    "PEOPLE": ["patients", "pipe.csv", "v", "{policy}"],
+    "BESIDE": ["--also", "--definetti", "--population", "--also-policy"],
+    "NUMBER": ["1", "2", "10", "0", "999999999999"],
+    "LIMIT": ["disease:2"],
+    "FILE": ["new.yml", "/dev/full", "no/x.yml", "folder.csv", "pipe", "/dev/null", "/dev/zero", "hospital.duckdb"],
+    "DATABASE": ["folder.csv", "/dev/null", "text.duckdb", "none.duckdb", "", "pipe"],
+    "WIDTHS": ["5", "1e300", "nan"],
+    "END": ["9", "1e308"],
+}
+CALLS = """\
+plan {database} {policy}
+plan {database} {policy} --sql
+run {database} {policy}
+run {database} {policy} --kl --json
+run DATABASE {policy}
+run {database} FILE
+check {database} TABLE --qi COLUMN --sensitive VALUE --require REQUIRE
+check {database} TABLE --qi COLUMN --sensitive VALUE --require REQUIRE --into INTO
+check {database} TABLE --qi COLUMN --sensitive VALUE --require distinct_alpha:l=2,alpha=1 --categories CATEGORIES
+check {database} TABLE --qi COLUMN --sensitive VALUE --require REQUIRE --violations --most NUMBER
+attack {database} TABLE --qi COLUMN --sensitive VALUE --require REQUIRE --m NUMBER
+attack {database} TABLE --policy {policy} --known PEOPLE BESIDE PEOPLE
+attack {database} TABLE --qi COLUMN --sensitive VALUE --sensitive-table PEOPLE --group ODD
+measure {database} TABLE --policy {policy} --queries NUMBER
+measure {database} TABLE --source patients --qi age --sensitive disease --l NUMBER
+profile {database} TABLE --sensitive VALUE
+profile {database} TABLE --sensitive disease --policy FILE
+taxonomy import {database} ODD country.csv
+taxonomy import {database} x --table TABLE --child country --parent COLUMN
+taxonomy build {database} x --ranges WIDTHS --from 0 --to END
+taxonomy show {database} ODD
+taxonomy list {database}
+release list {database}
+release show {database} ODD
+release check {database} --table TABLE --key name --group COLUMN --sensitive LIMIT
+sql recode {database} ODD --dialect duckdb
+migrate {database}
+""".splitlines()
