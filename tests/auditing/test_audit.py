@@ -198,7 +198,7 @@ def stays(rng, people):
     ]
 
 
-@search(3, draw=draws)
+@search(2, draw=draws)
 def test_both_readings_count_people_and_their_sequences(con, draw):
     rows = stays(draw, draw.randrange(4, 20))
     fill(con, "stays", {"place": "INT", "disease": "VARCHAR", "patient": "INT", "position": "INT"}, rows)
@@ -214,7 +214,7 @@ def test_both_readings_count_people_and_their_sequences(con, draw):
             assert verdict.second == (None if name == "recursive" else verdict.violating_classes)
 
 
-@pytest.mark.parametrize("which", [FIRST_OF_PEOPLE, SECOND_OF_PEOPLE])
+@pytest.mark.parametrize("which", some([(FIRST_OF_PEOPLE,), (SECOND_OF_PEOPLE,)]))
 def test_a_wrong_reading_of_people_publishes_nothing(released, broken, snapshot, which):
     """Each person is a class of their own then, which one of the readings overlooks and the other does not."""
     before = snapshot(released)
@@ -225,15 +225,6 @@ def test_a_wrong_reading_of_people_publishes_nothing(released, broken, snapshot,
     assert snapshot(released) == before
 
 
-@pytest.mark.parametrize("which", some([(FIRST,), (SECOND,)]))
-def test_a_wrong_formula_publishes_nothing_of_people(released, broken, snapshot, which):
-    before = snapshot(released)
-    broken(*which)
-    with pytest.raises(AuditError, match="one of the two is wrong"):
-        api.run(released, {**OF_PEOPLE, "require": [{"distinct": 3}]})
-    assert snapshot(released) == before
-
-
 def test_a_class_id_that_nobody_names_tells_no_classes_apart(patients):
     patients.execute("CREATE TABLE t AS SELECT *, row_number() OVER () AS class_id FROM patients")
     (apart,) = judged(patients, "t", ["sex", "class_id"], ["disease"], "k:2")
@@ -241,7 +232,7 @@ def test_a_class_id_that_nobody_names_tells_no_classes_apart(patients):
     assert (apart.second, together.second) == (120, 0)
 
 
-@pytest.mark.parametrize("target", some(["release.csv", {"table": "release"}, "release.parquet", "release.duckdb"], 2))
+@pytest.mark.parametrize("target", some(["release.csv", {"table": "release"}, "release.parquet", "release.duckdb"]))
 def test_runs_are_read_twice_wherever_they_go(patients, tmp_path, target):
     if target == "release.duckdb":
         target = {"file": target, "table": "release"}
@@ -250,7 +241,7 @@ def test_runs_are_read_twice_wherever_they_go(patients, tmp_path, target):
     assert result.audits[0].readings == ["second reading, by the dbt package's tests: the same verdict on distinct l=3"]
 
 
-@pytest.mark.parametrize("which", [FIRST, SECOND])
+@pytest.mark.parametrize("which", some([(SECOND,), (FIRST,)]))
 def test_a_wrong_reading_publishes_nothing(released, broken, snapshot, which):
     before = snapshot(released)
     broken(*which)
@@ -294,8 +285,6 @@ def test_large_releases_are_read_once_and_small_ones_always(patients, monkeypatc
         }
         return [verdict.once for verdict in api.run(patients, policy).audits[0].verdicts]
 
-    monkeypatch.setattr("ldiv_db.auditing.audit.CHEAP", 120)
-    assert once({"distinct": 3}) == [None]
     monkeypatch.setattr("ldiv_db.auditing.audit.CHEAP", 119)
     assert once({"distinct": 3}) == ["reading it again would take 120 rows, more than 119"]
     assert ldiv_db.check(patients, "release", ["age", "sex"], "disease", "k:1", twice=True)[0].verdicts[0].second == 0

@@ -181,7 +181,7 @@ def run_on(server, case, engine):
     )
 
 
-@search(3, seed=seeds)
+@search(2, seed=seeds)
 def test_a_statement_finds_what_the_audit_finds(seed, server, tmp_path):
     case = Case(seed, tmp_path, server.plain_names)
     with_engine = Engine(duckdb.connect())
@@ -434,7 +434,7 @@ TURNS = [
 STRETCHES = ["0.000003 seconds", "1 hours", "3600.000001 seconds", "200 days"]
 
 
-@pytest.mark.parametrize("kind", ["TIMESTAMP", "TIMESTAMP WITH TIME ZONE"])
+@pytest.mark.parametrize("kind", some(["TIMESTAMP WITH TIME ZONE", "TIMESTAMP"]))
 @search(1, seed=seeds)
 def test_points_in_time_are_as_far_apart_as_the_audit_has_them(seed, kind, server):
     """To the microsecond, those with a zone in whatever zone the connection is; other databases refuse them."""
@@ -484,7 +484,7 @@ def test_points_in_time_are_named_in_utc_whatever_the_connection_s_zone():
         assert [(row[2], row[4]) for row in con.execute(sql).fetchall()] == [(3, -1.5)]
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", some(DIALECTS, 4))
 @search(1, seed=seeds)
 def test_each_name_is_one_by_the_engines_own_rules(seed, dialect, tmp_path):
     """Emulators of engines that tell `rows` from `ROWS` do not."""

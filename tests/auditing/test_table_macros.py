@@ -40,7 +40,7 @@ def asked(draw: random.Random, name: str) -> tuple[dict[str, Any], str]:
     return {name: {**given, **distance}}, f"'{name}', {by_name['parameter']}{others}"
 
 
-@search(16, seed=seeds)
+@search(8, seed=seeds)
 def test_verdicts_are_those_of_check(con: Any, seed: int) -> None:
     draw = random.Random(seed)
     case = random_cases.random_case(draw, seed)

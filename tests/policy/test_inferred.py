@@ -21,6 +21,7 @@ COLUMNS = {
 }  # fmt: skip
 RANGES = ("age", "height", "born", "seen")
 BASE = {"source": "people", "target": "released", "sensitive": "disease", "require": [{"distinct": 2}], "seed": 4}
+BASE |= {"algorithm": {"name": "bsgi", "select": "bisect"}}
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ FORMS = [("bsgi", "tree"), ("topdown", "set"), ("tp", "tree")]
 
 @pytest.mark.parametrize(("names", "algorithm", "recode"), some(
     [pytest.param([*COLUMNS], *FORMS[1]), pytest.param(["town", "age"], *FORMS[0]), pytest.param(["level"], *FORMS[2]),
-     *(pytest.param([name], *form) for name in COLUMNS for form in FORMS)], first=3,
+     *(pytest.param([name], *form) for name in COLUMNS for form in FORMS)], first=1,
 ))  # fmt: skip
 def test_a_column_is_published_as_if_it_were_written_out(people, tmp_path, names, algorithm, recode):
     policy = BASE | {"identifiers": kept_aside(names), "algorithm": algorithm, "recode": recode}
@@ -171,34 +172,20 @@ def test_the_policy_stays_as_it_was_written(people):
 
 
 def test_what_is_measured_and_attacked_is_what_was_published(people):
-    names = ["age", "town", "smokes", "born"]
-    policy = BASE | {"identifiers": kept_aside(names), "quasi_identifiers": names, "algorithm": "topdown"}
+    names = ["age", "town"]
+    policy = BASE | {"identifiers": kept_aside(names), "quasi_identifiers": names}
     result = ldiv_db.run(people, policy)
-    by_policy = ldiv_db.measure(people, "released", policy)
-    by_names = ldiv_db.measure(people, "released", source="people", qi=names, sensitive="disease")
-    assert by_policy.loss.lm_mean == by_names.loss.lm_mean == result.loss.lm_mean
-    found = ldiv_db.attack(people, "released", policy=policy, known="people", downcoding=True)
+    assert ldiv_db.measure(people, "released", policy).loss.lm_mean == result.loss.lm_mean
+    found = ldiv_db.attack(people, "released", policy=policy, known="people")
     linking = next(attack for attack in found.attacks if attack.name == "linking")
     assert linking.figures["no_class"] == 0
 
 
 def test_without_its_source_nothing_can_be_inferred(people):
     policy = BASE | {"identifiers": kept_aside(["town"]), "quasi_identifiers": "town"}
-    ldiv_db.run(people, policy)
-    people.execute("DROP TABLE people")
+    people.execute("CREATE TABLE released AS SELECT '*' AS town, disease FROM people; DROP TABLE people")
     with pytest.raises(PolicyError, match="how town generalise is inferred from the source"):
         ldiv_db.attack(people, "released", policy=policy)
-
-
-def test_releases_over_time_infer_too(people):
-    people.execute("ALTER TABLE people ADD COLUMN id INTEGER; UPDATE people SET id = rowid")
-    policy = BASE | {"identifiers": kept_aside(["age", "town"]), "quasi_identifiers": ["age", "town"], "key": "id"}
-    policy |= {"target": {"prefix": "series"}, "require": [{"unique_distinct": 2}], "algorithm": "bsgi"}
-    for count in (40, 60):
-        people.execute(f"CREATE OR REPLACE VIEW so_far AS FROM people WHERE id < {count}")
-        found = ldiv_db.run(people, policy | {"source": "so_far"}).as_dict()
-        assert [one["as"] for one in found["inferred"]] == [{"numeric": True}, {"taxonomy": {"flat": True}}]
-    assert people.execute("SELECT count(*) FROM series_2").fetchone() == (60,)
 
 
 def test_a_recoding_of_inferred_columns_can_be_written_as_sql(people):

@@ -85,8 +85,6 @@ def test_what_is_no_code_of_a_diagnosis_is_refused(con):
     problem = refused(con, "VARCHAR", ["E11.9", *NO_CODES * 2, None, "I10"], {"taxonomy": "icd10cm"})
     assert f"has no leaf for {len(NO_CODES)} values of the source" in problem.what
     assert "E11.9 or E119" in problem.hint and "nullif" in problem.hint and "--show-values" in problem.hint
-    _, found = run(con, "VARCHAR", ["E11.9", None, None, "I10"], {"taxonomy": "icd10cm"}, 1)
-    assert found == {"E11.9": {"E11.9"}, None: {None}, "I10": {"I10"}}
 
 
 def test_numbers_are_no_codes_of_diagnoses(con):
@@ -143,10 +141,8 @@ def test_what_may_be_another_zip_code_is_refused(con):
 )  # fmt: skip
 def test_prefixes_of_codes_of_several_lengths_are_told(con, column, values, prefix, counts):
     policy, _ = run(con, column, values, {"taxonomy": {"prefix": prefix}}, 1)
-    again = policy | {"over_time": "independent"}
-    for notes in (ldiv_db.plan(con, again).reasons, ldiv_db.run(con, again).as_dict()["notes"]):
-        told = [note for note in notes if "several lengths" in note]
-        assert len(told) == bool(counts) and all(counts in note and 'lpad(CAST("q" AS' in note for note in told)
+    told = [note for note in ldiv_db.plan(con, policy).reasons if "several lengths" in note]
+    assert len(told) == bool(counts) and all(counts in note and 'lpad(CAST("q" AS' in note for note in told)
 
 
 def test_siblings_meet_in_their_block(con):
@@ -159,9 +155,8 @@ def test_ages_from_90_on_are_one(con):
     ages = [*range(0, 110, 3), 90, 107, 89, 89]
     _, found = run(con, "INTEGER", ages, {"taxonomy": "hipaa_age"}, 1)
     assert all(labels == {str(age) if age < 90 else "90+"} for age, labels in found.items())
-    policy, found = run(con, "INTEGER", ages, {"taxonomy": "hipaa_age"}, 4)
+    _, found = run(con, "INTEGER", ages, {"taxonomy": "hipaa_age"}, 4)
     assert all(labels <= {"90+", "*"} for age, labels in found.items() if age >= 90)
-    assert ldiv_db.attack(con, "out", policy=policy, known="t").attacks
     with pytest.raises(PolicyError, match="no leaf for 1 value"):
         run(con, "INTEGER", [-1, 5], {"taxonomy": "hipaa_age"}, 1)
 
