@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import oracle
 import pytest
 from small_recodings import TREES, cells_of, drawn, least_cost, meets, nodes_of
 from strategies import draws, search, some
@@ -109,7 +108,6 @@ def test_classes_that_would_lack_something_are_closed(monkeypatch: pytest.Monkey
 # -- in runs ------------------------------------------------------------------------------------------
 
 THOROUGH = {"name": "auto", "effort": "thorough"}
-REQUIRES = [[{"k": 4}], [{"distinct": 3}], [{"p_sensitive": {"p": 2, "k": 4}}]]
 
 
 @pytest.fixture
@@ -124,22 +122,6 @@ def rounds(monkeypatch: pytest.MonkeyPatch) -> list[Changed]:
     monkeypatch.setattr(making, "make_classes", told)
     monkeypatch.setitem(improve.EFFORTS, "thorough", replace(improve.EFFORTS["thorough"], trials=0))
     return heard
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("require", REQUIRES, ids=str)
-def test_a_thorough_run_makes_classes_by_prices(tmp_path: Path, require: list[Any], rounds: list[Changed]) -> None:
-    rows = random_rows(0, 36, "uuvwxyz")
-    _, release = run_on(rows, tmp_path, require, THOROUGH, threads=1)
-    assert rounds
-    classes: dict[int, list[Any]] = {}
-    by_id = {row[3]: row for row in rows}
-    for number, *_, i in release:
-        classes.setdefault(number, []).append(by_id[i])
-    assert sum(map(len, classes.values())) == len(rows)
-    for one in classes.values():
-        for wanted in require:
-            assert oracle.class_is_good([row[2] for row in one], *next(iter(wanted.items())))
 
 
 @pytest.mark.slow

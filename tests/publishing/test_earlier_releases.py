@@ -285,7 +285,7 @@ def told(releases, attribute):
 
 
 @pytest.mark.parametrize("own", [{}, {"c": Fraction(1), "a": Fraction(3, 5)}], ids=["one limit", "limits of values"])
-@search(4, draw=draws)
+@search(3, draw=draws)
 def test_the_check_is_what_it_says(con, draw, own):
     engine, releases, listed = Engine(con), [], []
     for number in range(draw.choice([2, 2, 3])):
@@ -353,7 +353,7 @@ def possible(releases, attribute):
             for key in of}  # fmt: skip
 
 
-@search(4, draw=draws)
+@search(3, draw=draws)
 def test_all_keys_together_tell_what_brute_force_finds(con, draw):
     """People keep their values and change groups: what no assignment of a group's rows leaves is ruled out."""
     own = {key: draw.choice("abcd") for key in range(10)}
@@ -482,6 +482,7 @@ def test_what_a_release_builds_on_must_be_there(con, people):
         ldiv_db.run(con, policy())
 
 
+@pytest.mark.slow
 def test_a_release_joins_the_callers_transaction(con, people, snapshot):
     before = snapshot(con)
     con.begin()

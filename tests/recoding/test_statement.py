@@ -316,7 +316,7 @@ def test_plain_names_are_folded_as_the_database_does(tmp_path, con):
     quoted, shown = names("snowflake")
     assert {"CLINIC", "PATIENTS", "AGE", "Home Town", "2nd"} <= quoted and shown == ["AGE", "Home Town", "2nd"]
     assert not {"clinic", "patients", "age", "HOME TOWN", "2ND"} & quoted
-    for dialect in set(DIALECTS) - {"snowflake"}:
+    for dialect in ("postgres", "bigquery"):
         quoted, shown = names(dialect)
         assert {"clinic", "patients", "age", "Home Town", "2nd"} <= quoted and shown == ["age", "Home Town", "2nd"]
 
