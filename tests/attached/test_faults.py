@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -49,16 +47,6 @@ def first(sent: list[str], word: str) -> int:
 
 def state(home: Any) -> tuple[list[Any], list[Any]]:
     return sorted(home.sql("SELECT * FROM released")), sorted(home.sql(f"SELECT run_id FROM {home.table('run')}"))
-
-
-@pytest.mark.slow
-def test_a_process_that_is_killed_leaves_the_old_release_or_the_new(home: Any) -> None:
-    script = Path(__file__).with_name("killed.py")
-    words = [sys.executable, script, home.kind, home.address, home.folder, 8]
-    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    print(home.kind, done.stdout)
-    assert json.loads(done.stdout)["killed"] > 0
 
 
 @pytest.mark.parametrize(

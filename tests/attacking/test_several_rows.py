@@ -9,7 +9,6 @@ from collections import Counter, defaultdict
 from fractions import Fraction
 from typing import Any
 
-import duckdb
 import pytest
 from hypothesis import strategies as st
 from refusals import refuses
@@ -191,20 +190,6 @@ def test_what_is_promised_of_people_alone_bounds_no_share_of_rows(con, algorithm
     assert bounds["homogeneity", "share of rows in classes of one value"] == 0
     assert bounds["prosecutor", f"1 / people alike{'' if found.holds else ', at least'}"] == 0.5
     assert (bounds["posterior", "posterior"] is not None) == shares
-
-
-@pytest.mark.slow
-def test_the_same_on_two_threads(tmp_path):
-    found = []
-    for threads in (1, 2):
-        with duckdb.connect(config={"threads": threads}) as con:
-            draw = random.Random(3)
-            rows = [row for _ in range(40) for row in visits(draw)]
-            shifted = [(number // 100 * 1000 + person, age, value) for number, (person, age, value) in enumerate(rows)]
-            fill(con, "visits", {"person": "INTEGER", "age": "INTEGER", "value": "VARCHAR"}, shifted)
-            ldiv_db.run(con, {**POLICY, "individual": "person", "algorithm": "topdown"})
-            found.append([attacked(con, whose).as_dict() for whose in ("person", TOGETHER)])
-    assert found[0] == found[1]
 
 
 def test_without_a_bound_on_shares_nobody_is_above(con):

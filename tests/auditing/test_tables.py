@@ -54,6 +54,7 @@ def test_people_are_counted_by_what_all_tables_show_of_them(published: Any) -> N
     assert alone.classes < result.audits[-1].classes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "require", "message"),
     some(

@@ -15,41 +15,6 @@ from ldiv_db.measuring.links import DECLARED, ProfiledTable, find_links
 from ldiv_db.measuring.people_of_tables import leads_alike, tree_of
 from ldiv_db.measuring.profile import profile_table
 
-#: A shop of music: who serves customers is a person too, and tracks, lists and albums are nobody's.
-CHINOOK = """
-CREATE TABLE Employee (EmployeeId INT PRIMARY KEY, LastName TEXT, ReportsTo INT,
-    BirthDate DATE, Email TEXT);
-INSERT INTO Employee SELECT i, 'last ' || i, CASE WHEN i > 1 THEN 1 + i // 5 END, day('1960-01-01', i * 100),
-    'e' || i || '@shop.com' FROM range(1, 9) AS r(i);
-CREATE TABLE Customer (CustomerId INT PRIMARY KEY, LastName TEXT, City TEXT, Email TEXT,
-    SupportRepId INT REFERENCES Employee (EmployeeId));
-INSERT INTO Customer SELECT i, 'name ' || i, 'city ' || i % 20, 'c' || i || '@home.org', 3 + i % 3
-    FROM range(1, 60) AS r(i);
-CREATE TABLE Artist (ArtistId INT PRIMARY KEY, Name TEXT);
-INSERT INTO Artist SELECT i, 'name ' || i FROM range(1, 121) AS r(i);
-CREATE TABLE Album (AlbumId INT PRIMARY KEY, Title TEXT, ArtistId INT REFERENCES Artist (ArtistId));
-INSERT INTO Album SELECT i, 'title ' || i, 1 + i * 7 % 120 FROM range(1, 348) AS r(i);
-CREATE TABLE Genre (GenreId INT PRIMARY KEY, Name TEXT);
-INSERT INTO Genre SELECT i, 'name ' || i FROM range(1, 26) AS r(i);
-CREATE TABLE MediaType (MediaTypeId INT PRIMARY KEY, Name TEXT);
-INSERT INTO MediaType SELECT i, 'name ' || i FROM range(1, 6) AS r(i);
-CREATE TABLE Track (TrackId INT PRIMARY KEY, Name TEXT, AlbumId INT REFERENCES Album (AlbumId),
-    MediaTypeId INT REFERENCES MediaType (MediaTypeId), GenreId INT REFERENCES Genre (GenreId), Milliseconds INT);
-INSERT INTO Track SELECT i, 'name ' || i, 1 + i % 347, 1 + i % 5, 1 + i * 3 % 25, i * 7919 % 400000
-    FROM range(1, 1501) AS r(i);
-CREATE TABLE Playlist (PlaylistId INT PRIMARY KEY, Name TEXT);
-INSERT INTO Playlist SELECT i, 'name ' || i FROM range(1, 19) AS r(i);
-CREATE TABLE PlaylistTrack (PlaylistId INT REFERENCES Playlist (PlaylistId), TrackId INT REFERENCES Track (TrackId),
-    PRIMARY KEY (PlaylistId, TrackId));
-INSERT INTO PlaylistTrack SELECT 1 + i % 18, i FROM range(1, 1501) AS r(i);
-CREATE TABLE Invoice (InvoiceId INT PRIMARY KEY, CustomerId INT REFERENCES Customer (CustomerId), InvoiceDate DATE,
-    BillingCity TEXT, Total DECIMAL(10, 2));
-INSERT INTO Invoice SELECT i, 1 + i * 13 % 59, day('2021-01-01', i), 'city ' || (1 + i * 13 % 59) % 20, i % 20 + 0.99
-    FROM range(1, 413) AS r(i);
-CREATE TABLE InvoiceLine (InvoiceLineId INT PRIMARY KEY, InvoiceId INT REFERENCES Invoice (InvoiceId),
-    TrackId INT REFERENCES Track (TrackId), UnitPrice DECIMAL(10, 2), Quantity INT);
-INSERT INTO InvoiceLine SELECT i, 1 + i % 412, 1 + i * 37 % 1500, 0.99, 1 FROM range(1, 1301) AS r(i);
-"""
 #: A shop of food: each order has a customer and one of nine employees, and one table's name has a blank.
 NORTHWIND = """
 CREATE TABLE categories (CategoryID INT PRIMARY KEY, CategoryName TEXT);
@@ -161,11 +126,6 @@ INSERT INTO awardsplayers SELECT 'abcde' || 1 + i * 7 % 120 || '01', 'award ' ||
 """
 DAY = "CREATE MACRO day(first, days) AS CAST(first AS DATE) + CAST(days AS INT);"
 SCHEMAS = {
-    "chinook": (
-        CHINOOK,
-        "Customer.CustomerId",
-        {"Invoice": "CustomerId → Customer.CustomerId", "InvoiceLine": "InvoiceId → Invoice.InvoiceId"},
-    ),
     "northwind": (
         NORTHWIND,
         "customers.CustomerID",

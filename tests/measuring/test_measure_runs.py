@@ -69,21 +69,3 @@ def test_adult_loses_what_the_run_said_to_the_last_digit(adult, l, changes):
         assert found.loss.classes <= result.loss.classes and found.loss.dm >= result.loss.dm
     assert found.loss.kl > 0 and found.rows_unmatched == 0
     assert found.queries.queries == 20 and 0 < found.queries.median_relative_error < 1
-
-
-def test_the_source_itself_loses_nothing(adult):
-    con, policy, folder = adult
-    wanted = {**policy, "require": [{"k": 2}]}
-    found = ldiv_db.measure(con, "adult", wanted, folder=folder, queries=20)
-    loss = found.loss
-    assert (loss.lm, loss.ncp, loss.stars, loss.kl, loss.rows_suppressed) == (0, 0, 0, 0, 0)
-    assert (found.queries.mean_relative_error, found.rows_unmatched, found.rows_uncovered) == (0, 0, 0)
-
-
-def test_all_stars_lose_everything(adult):
-    con, policy, folder = adult
-    stars = ", ".join(f"'*' AS {name}" for name in ("age", *TREES))
-    con.execute(f"CREATE OR REPLACE TABLE starred AS SELECT {stars}, occupation FROM adult")
-    loss = ldiv_db.measure(con, "starred", {**policy, "require": [{"k": 2}]}, folder=folder).loss
-    assert (loss.lm_mean, loss.ncp_mean, loss.stars, loss.classes) == (1, 1, (1 + len(TREES)) * ROWS, 1)
-    assert loss.dm == ROWS**2

