@@ -14,7 +14,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import reject
 from refusals import refuses
-from strategies import search, seeds
+from strategies import search, seeds, some
 
 import ldiv_db
 from ldiv_db.database.errors import PolicyError
