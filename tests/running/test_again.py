@@ -238,8 +238,7 @@ def test_a_run_whose_ledger_has_another_source_says_nothing(bed: Any, first: Any
 
 @pytest.mark.slow
 def test_a_release_that_rests_on_other_tables_is_never_called_unchanged(fresh: Any) -> None:
-    bed = fresh
-    bed.sql("CREATE TABLE people AS SELECT age, country FROM patients, range(3)")
+    fresh.sql("CREATE TABLE people AS SELECT age, country FROM patients, range(3)")
     asked = {
         "require": [{"distinct": 2}, {"k_map": {"k": 3, "population": "people"}}],
         "algorithm": "auto",
@@ -248,8 +247,8 @@ def test_a_release_that_rests_on_other_tables_is_never_called_unchanged(fresh: A
             "country": {"taxonomy": {"file": "country.csv"}},
         },
     }
-    first = published(bed, **asked)
-    later = published(bed, **asked)
+    first = published(fresh, **asked)
+    later = published(fresh, **asked)
     assert later["unchanged"] is None
     assert any(first["run_id"] in note and "same rows" in note for note in later["notes"])
 
@@ -283,13 +282,12 @@ def test_seeds_are_named_on_request(bed: Any) -> None:
 
 def test_rows_that_a_null_left_out_are_no_change(fresh: Any) -> None:
     """Of the same rows another policy may read more: the first release is held against what it read itself."""
-    bed = fresh
-    bed.sql("UPDATE patients SET disease = NULL WHERE name = 'P3'")
-    first = published(bed, nulls_sensitive="suppress")
-    later = published(bed, nulls_sensitive="value")
+    fresh.sql("UPDATE patients SET disease = NULL WHERE name = 'P3'")
+    first = published(fresh, nulls_sensitive="suppress")
+    later = published(fresh, nulls_sensitive="value")
     assert later["unchanged"] is None and any(first["run_id"] in note for note in later["notes"])
-    bed.sql("UPDATE patients SET disease = NULL WHERE name = 'P5'")
-    assert "have changed since" in " ".join(bed.fails(2, "run", bed.database, bed.policy).split())
+    fresh.sql("UPDATE patients SET disease = NULL WHERE name = 'P5'")
+    assert "have changed since" in " ".join(fresh.fails(2, "run", fresh.database, fresh.policy).split())
 
 
 # -- a ledger in memory ---------------------------------------------------------------------------------

@@ -127,11 +127,12 @@ def test_a_column_named_as_the_counts_of_staged_rows_is_refused(tmp_path, name):
         ldiv_db.run(there, policy(quasi_identifiers={"age": {"numeric": True}, "town": {}, name: {"numeric": True}}))
 
 
-def test_rows_are_appended_behind_those_that_are_there(there, con):
+def test_rows_are_appended_behind_those_that_are_there_and_nothing_else_stays(there, con):
     place(there, con, rows_of(random.Random(4), 20))
     asked = policy(target={"table": "released", "if_exists": "append"}, output={"class_id": True})
-    first = ldiv_db.run(there.connection, asked)
+    first, names = ldiv_db.run(there.connection, asked), tables_of(there)
     ldiv_db.run(there.connection, asked)
+    assert tables_of(there) == names
     ((rows, last),) = there.query("SELECT count(*), max(class_id) FROM released")
     assert (rows, last) == (40, 2 * first.loss.classes)
 
