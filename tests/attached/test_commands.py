@@ -49,14 +49,6 @@ def test_the_commands_answer_as_on_a_file(home: Any) -> None:
     assert attacked["holds"] and attacked["rows"] == 24
 
 
-def test_a_plan_writes_nothing(home: Any) -> None:
-    home.json("plan", home.policy)
-    with pytest.raises(Exception, match=r"released|no such table|does not exist"):
-        home.sql("SELECT * FROM released")
-    with pytest.raises(Exception, match=r"ldiv|no such table|does not exist"):
-        home.sql(f"SELECT * FROM {home.table('run')}")
-
-
 def test_taxonomies_lie_in_the_catalog_there(home: Any) -> None:
     called = home.call("taxonomy", "import", home.address, "country", home.folder / "country.csv")
     assert called.exit_code == 0, called.output
@@ -106,22 +98,6 @@ def test_with_a_catalog_of_its_own_the_database_is_not_written_to(home: Any) -> 
     assert called.exit_code == 0, called.output
     with duckdb.connect(str(home.folder / "ours.duckdb")) as con:
         assert con.execute("SELECT count(*) FROM ldiv.run").fetchall() == [(1,)]
-    with pytest.raises(Exception, match=r"no such table|does not exist"):
-        home.sql(f"SELECT * FROM {home.table('run')}")
-
-
-def test_from_python_an_address_stands_for_a_connection(home: Any) -> None:
-    result = ldiv_db.run(home.address, ldiv_db.read_policy(home.policy), folder=home.folder)
-    assert result.loss.rows_published == 24
-    (audit,) = ldiv_db.check(home.address, "released", ["age", "country"], "disease", ["k:3"])
-    assert audit.holds
-    assert ldiv_db.profile(con=home.address, table="patients").rows == 24
-
-
-def test_a_refused_policy_writes_nothing(home: Any) -> None:
-    home.write_policy(require=[{"unique_distinct": 9}])
-    called = home.call("run", home.address, home.policy)
-    assert called.exit_code == 1, called.output
     with pytest.raises(Exception, match=r"no such table|does not exist"):
         home.sql(f"SELECT * FROM {home.table('run')}")
 

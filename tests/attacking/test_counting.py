@@ -74,7 +74,7 @@ def random_classes(draw, ages):
     return classes
 
 
-@search(4, draw=draws)
+@search(3, draw=draws)
 def test_what_is_ruled_out_is_what_no_placing_has(con, draw):
     ages = [draw.randint(1, 9) for _ in range(draw.randint(3, 8))]
     classes = random_classes(draw, ages)

@@ -10,7 +10,7 @@ import oracle
 import pytest
 import tables
 from hypothesis import assume
-from strategies import draws, search
+from strategies import draws, search, some
 from tables import fill
 
 import ldiv_db
@@ -301,7 +301,7 @@ def test_sets_whose_members_overlap_say_nothing(con, tmp_path):
 
 @pytest.mark.parametrize(
     ("algorithm", "says"),
-    [("cuts", "cuts publishes the labels of its cut"), ("tp_plus", "tp_plus publishes stars"), ("bsgi", None)],
+    some([("cuts", "cuts publishes the labels of its cut"), ("bsgi", None), ("tp_plus", "tp_plus publishes stars")], 2),
 )
 def test_nothing_follows_from_labels_that_do_not_follow_from_rows(algorithm, says, con):
     place(con, [("[20 .. 30]", "12*", "Flu")] * 2, [(20, "1234"), (30, "1235")])

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 import duckdb
 import pytest
 from refusals import refuses
-from strategies import numbers, search, seeds
+from strategies import numbers, search, seeds, some
 
 import ldiv_db
 from ldiv_db.attacking.refinement import conclude, tree_of
@@ -102,7 +102,7 @@ def test_conclusions_hold_in_all_tables_that_are_published_so(seed):
 
 
 @pytest.mark.parametrize(
-    ("ways", "n", "k"), [(PAIRS, 7, 2), (PAIRS, 7, 3), (UNEVEN, 6, 2), (UNEVEN, 7, 4), (THREES, 6, 3)]
+    ("ways", "n", "k"), some([(PAIRS, 7, 3), (UNEVEN, 6, 2), (UNEVEN, 7, 4), (THREES, 6, 3), (PAIRS, 7, 2)], 2)
 )
 def test_of_one_column_all_is_concluded_that_follows(ways, n, k):
     values, exact = {way[0] for way in ways}, 0

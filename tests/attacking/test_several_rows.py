@@ -114,7 +114,7 @@ def test_posteriors_are_those_of_all_ways_to_seat_the_rows(con, mode, draw):
     compare(attacked(con, individual, **more), told, Fraction(1, 2))
 
 
-@search(3, draw=draws)
+@search(2, draw=draws)
 def test_where_classes_overlap_posteriors_are_wrong_by_what_is_said_at_most(con, draw):
     spans = [(0, 19), (10, 29), (0, 29)]
     classes = {bounds: [(draw.choice("abc"), None) for _ in range(draw.randint(3, 6))] for bounds in spans}

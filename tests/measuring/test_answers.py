@@ -163,9 +163,8 @@ def test_a_run_answers_what_its_policy_names_and_refuses_it_before_it_works(con,
     assert result.answers == ldiv_db.measure(con, "made", asked, folder=folder, kl=False).answers
     assert str(result.answers[0]) in str(result) and result.as_dict()["answers"] == [result.answers[0].as_dict()]
     wrong = {**asked, "target": "never", "preserve": [query, "SELECT avg(height) FROM source"]}
-    for call in (ldiv_db.plan, ldiv_db.run):
-        with refuses("preserve.1"):
-            call(con, wrong, folder=folder)
+    with refuses("preserve.1"):
+        ldiv_db.run(con, wrong, folder=folder)
 
 
 def test_a_query_that_fails_on_values_is_refused_by_the_plan_and_one_that_fails_on_labels_ends_no_run(con, folder):
