@@ -122,6 +122,11 @@ class Bed:
         assert codes_told(told) == {code}, told
         return told
 
+    def copied(self, folder: Path) -> Bed:
+        """The same in another folder."""
+        shutil.copytree(self.folder, folder, dirs_exist_ok=True)
+        return Bed(folder)
+
     def files(self) -> dict[str, bytes]:
         return {str(path): path.read_bytes() for path in sorted(self.folder.rglob("*")) if path.is_file()}
 
@@ -141,23 +146,20 @@ def first_bed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def bed(first_bed: Path, tmp_path: Path) -> Bed:
-    shutil.copytree(first_bed, tmp_path, dirs_exist_ok=True)
-    return Bed(tmp_path)
+    return Bed(first_bed).copied(tmp_path)
 
 
 @pytest.fixture(scope="session")
 def first_release(first_bed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("released")
-    shutil.copytree(first_bed, folder, dirs_exist_ok=True)
-    assert Bed(folder).run("--json").code == 0
-    return folder
+    bed = Bed(first_bed).copied(tmp_path_factory.mktemp("released"))
+    assert bed.run("--json").code == 0
+    return bed.folder
 
 
 @pytest.fixture
 def released(first_release: Path, tmp_path: Path) -> Bed:
     """A bed whose policy was run."""
-    shutil.copytree(first_release, tmp_path, dirs_exist_ok=True)
-    return Bed(tmp_path)
+    return Bed(first_release).copied(tmp_path)
 
 
 @pytest.fixture

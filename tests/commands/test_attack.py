@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -19,16 +18,14 @@ GAIN = {"measure", "gain", "bound", "holds"}
 @pytest.fixture(scope="module")
 def first(first_release: Path, tmp_path_factory: pytest.TempPathFactory) -> Bed:
     """A release that keeps its policy, and some people of its source."""
-    bed = Bed(tmp_path_factory.mktemp("attacked"))
-    shutil.copytree(first_release, bed.folder, dirs_exist_ok=True)
+    bed = Bed(first_release).copied(tmp_path_factory.mktemp("attacked"))
     bed.write("people.csv", "name,age,country\nP0,20,Norway\nP5,55,Italy\nnobody,99,Korea\n")
     return bed
 
 
 @pytest.fixture
 def released(first: Bed, tmp_path: Path) -> Bed:
-    shutil.copytree(first.folder, tmp_path, dirs_exist_ok=True)
-    return Bed(tmp_path)
+    return first.copied(tmp_path)
 
 
 def attack(bed: Bed, *words: Any) -> Called:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from refusals import codes_told
 
 from tests.strategies import some
 
@@ -114,23 +113,8 @@ def test_a_data_file_is_a_database_that_has_it_under_its_name(small: Any, name: 
     found, there = small.call("check", path, "theirs", *words), check(small, "w", *words)
     assert (found.code, found.json["holds"]) == (0, True) and found.json["audits"] == there.json["audits"]
     assert small.call("check", path, *words).json == found.json, "it is the one table"
-    assert small.call("attack", path, *words).json["rows"] == len(small.sql("FROM w"))
     assert "no table or view w" in small.fails(2, "check", path, "w", *words[:-1])
     assert "no database file" in small.fails(3, "check", small.folder / "none.csv", "none", *words[:-1])
-    profiled = small.call("profile", path, "theirs", "--json", "-q").json
-    assert profiled["rows"] == len(small.sql("FROM w"))
-
-
-def test_bad_arguments_are_refused_together(small: Any) -> None:
-    """Each by itself: `tests/commands/test_bad_inputs.py`."""
-    hostile = '"; DROP TABLE t; --'
-    for codes, words in (
-        ("qi sensitive", ("w", "--qi", "a,d", "--sensitive", "z", "--require", "k:2")),
-        ("require require.k", ("w", "--qi", "a", "--sensitive", "s", "--require", "k:x", "--require", "l:2")),
-        ("table", (hostile, "--qi", "a", "--sensitive", "s", "--require", "k:2")),
-        ("qi", ("w", "--qi", hostile, "--sensitive", "s", "--require", "k:2")),
-    ):
-        assert codes_told(small.fails(2, "check", small.database, *words)) == set(codes.split())
 
 
 def test_an_empty_table_violates_nothing(small: Any) -> None:

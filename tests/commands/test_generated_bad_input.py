@@ -58,7 +58,7 @@ def state(folder: Path) -> list[Any]:
     return found
 
 
-@search(6, seed=seeds)
+@search(4, seed=seeds)
 def test_whatever_is_wrong_there_is_a_good_result_or_a_clear_line(
     first_bed: Path, tmp_path_factory: pytest.TempPathFactory, seed: int
 ) -> None:

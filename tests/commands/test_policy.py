@@ -35,12 +35,11 @@ def problems(bed: Bed, *words: Any) -> list[dict[str, str]]:
         {"transparent": True, "weight": "age", "quasi_identifiers": {"country": {}}},
     ],
 )
-def test_what_is_wrong_is_said_as_a_plan_and_a_run_say_it(bed: Bed, changes: dict[str, Any]) -> None:
+def test_what_is_wrong_is_said_as_a_plan_says_it(bed: Bed, changes: dict[str, Any]) -> None:
     bed.write("ragged.csv", "Norway;Europe;*\nItaly;*\nJapan;Asia;Far;*\nKorea;*\n")
     bed.write_policy(**changes)
     told = problems(bed, "policy", "check", bed.policy)
     assert told and told == problems(bed, "plan", bed.database, bed.policy)
-    assert told == problems(bed, "run", bed.database, bed.policy)
 
 
 def test_each_table_of_several_is_named(bed: Bed) -> None:

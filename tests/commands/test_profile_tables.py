@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 from pathlib import Path
 
 import duckdb
@@ -31,8 +30,7 @@ def first_clinic(tmp_path_factory: pytest.TempPathFactory) -> Bed:
 
 @pytest.fixture
 def clinic(first_clinic: Bed, tmp_path: Path) -> Bed:
-    shutil.copytree(first_clinic.folder, tmp_path, dirs_exist_ok=True)
-    return Bed(tmp_path)
+    return first_clinic.copied(tmp_path)
 
 
 @pytest.mark.slow

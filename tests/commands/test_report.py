@@ -66,7 +66,7 @@ def test_verify_says_of_which_release_a_report_is(released: Any) -> None:
     assert found.code == 0 and "recomputed, all equal" in found.out
     released.sql("UPDATE published.patients SET disease = 'Measles' WHERE disease = 'Flu' AND ward = 'W0'")
     other = released.call(*words, "--policy", released.policy)
-    assert other.code == 1 and "the report is not of" in other.out and "differences, the first" in other.out
+    assert other.code == 1 and "the report is not of" in other.out and "differences, " in other.out
     found = released.call(*words, "--json").json
     assert found["same_release"] is False and "annex.release.sha256" in str(found["differences"])
     forged = json.loads(document.read_text())

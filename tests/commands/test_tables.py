@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 from pathlib import Path
 
 import duckdb
@@ -39,8 +38,7 @@ def first_clinic(first_bed: Path, tmp_path_factory: pytest.TempPathFactory) -> B
 
 @pytest.fixture
 def clinic(first_clinic: Bed, tmp_path: Path) -> Bed:
-    shutil.copytree(first_clinic.folder, tmp_path, dirs_exist_ok=True)
-    return Bed(tmp_path)
+    return first_clinic.copied(tmp_path)
 
 
 def test_plan_tells_of_every_table_what_a_run_publishes(first_clinic: Bed) -> None:

@@ -45,7 +45,7 @@ def rendered(case: dict[str, Any], dialect: str) -> str:
     return str(package.test_requirements("meets_policy", table, *asked, None))
 
 
-@search(6, draw=draws, number=st.integers(0, 107))
+@search(2, draw=draws, number=st.integers(0, 107))
 def test_each_name_of_a_generic_test_is_one(draw: random.Random, number: int) -> None:
     case = random_case(draw, number)
     tables = {case["table"]: dict(zip(case["columns"], TYPES, strict=True))}
