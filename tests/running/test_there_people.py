@@ -124,6 +124,7 @@ def takes_nights(there):
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", some(["send", "put"], 1))
 def test_a_night_that_fails_is_made_anew(there, con, monkeypatch, step):
     first, second = nights_of(random.Random(9), 2)

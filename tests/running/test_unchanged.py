@@ -164,6 +164,7 @@ def test_what_was_not_measured_is_planned(release: Any, planned: list[Any]) -> N
     assert len(planned) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", some([[], ["rid"]], 1), ids=str)
 def test_a_release_in_a_warehouse_is_counted_and_not_planned(
     there: Any, con: Any, planned: list[Any], keep: Any
