@@ -17,6 +17,7 @@ import ldiv_db
 from tests.running.schemas import CHOICES, drawn, fill, policy_of, published, rows_of
 
 NAMES = ("patients", "stays", "labs")
+PAIR = ("patients", "stays")
 GOOD: list[Any] = [{"frequency": 2}, {"k": 2}]
 
 
@@ -52,7 +53,7 @@ def released(names: tuple[str, ...]) -> Any:
     return con
 
 
-@pytest.mark.parametrize("names", some([(NAMES,), *[(names,) for names in CHOICES if len(names) > 1]]))
+@pytest.mark.parametrize("names", some([(PAIR,), (NAMES,), *[(names,) for names in CHOICES if len(names) > 1]]))
 def test_posteriors_are_counted_by_what_is_known(names: tuple[str, ...]) -> None:
     con, policy = released(names), policy_of(names, require=GOOD)
     found, shown = ldiv_db.attack(con, policy=policy), published(con, names)
@@ -101,11 +102,11 @@ def test_columns_that_are_kept_are_told_of_with_their_table() -> None:
 
 
 def test_what_is_said_of_one_table_is_refused() -> None:
-    con = released(NAMES)
+    con, policy = released(PAIR), policy_of(PAIR, require=GOOD)
     with refuses("table", "known", "counting"):
-        ldiv_db.attack(con, "published.stays", policy=POLICY, known="patients", counting=True)
+        ldiv_db.attack(con, "published.stays", policy=policy, known="patients", counting=True)
     with refuses("threshold"):
-        ldiv_db.attack(con, policy=POLICY, threshold=2)
+        ldiv_db.attack(con, policy=policy, threshold=2)
 
 
 # -- one by one, and together ----------------------------------------------------------------------------
