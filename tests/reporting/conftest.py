@@ -75,8 +75,11 @@ def remembered(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture
 def untried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No attack is tried that needs people."""
+    """No attack is tried that needs people, but for a population."""
     real = attempts.attack_table
-    monkeypatch.setattr(
-        attempts, "attack_table", lambda *about: real(*about[:3], Knowledge(threshold=about[3].threshold))
-    )
+
+    def attacks(engine: Any, table: Any, columns: Any, known: Knowledge) -> Any:
+        people = {key: one for key, one in known.people.items() if key == "population"}
+        return real(engine, table, columns, Knowledge(people=people, threshold=known.threshold))
+
+    monkeypatch.setattr(attempts, "attack_table", attacks)

@@ -167,6 +167,7 @@ def test_an_earlier_release_of_other_columns_is_named(twice):
 # -- initial risks by a population ---------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("untried")
 @pytest.mark.parametrize(
     ("everybody", "columns"),
     some([pytest.param("everybody", ["age", HOSTILE]), pytest.param("everybodys_ages", ["age"])]),
