@@ -65,6 +65,14 @@ def test_a_plan_says_what_is_tried(con, require, tries, fast):
     assert document["notes"][0].startswith(f"algorithm {fast}: ")
 
 
+@pytest.mark.parametrize("name", some(["auto", "fast"]))
+def test_what_one_algorithm_alone_can_do_is_its(con, name):
+    for more in ({}, {"individual": "u", "identifiers": []}):
+        ready = describe_plan(plan(con, simple(con, [{"unique_distinct": 2}], name, **more)))
+        assert (ready["algorithm"], ready["tries"]) == ("bsgi", [])
+        assert more or "unique_distinct is not kept" in ready["notes"][0]
+
+
 @pytest.mark.slow
 def test_classes_by_many_columns_are_left_as_they_are_and_the_result_says_so(con, monkeypatch):
     policy, told = to_improve(con), "more than 1 quasi-identifiers are not improved"
@@ -90,6 +98,8 @@ def test_more_effort_takes_more_work_and_loses_no_more(con):
             assert not {"regroup", "resplit", "flows", "polish", "improved"} & set(result.search)
             alone = ldiv_db.run(con, policy | {"algorithm": result.algorithm, "target": "again"})
             assert result.loss.lm_mean == alone.loss.lm_mean
+            rehearsed = plan(con, policy | {"algorithm": {"name": "auto", "effort": effort}}, rehearse=True)
+            assert describe_plan(rehearsed)["tried"] == result.search["tried"]
         else:
             assert f"lowered that to {result.loss.lm_mean:.4f}" in " ".join(result.notes)
         losses.append(result.loss.lm_mean)

@@ -193,3 +193,10 @@ def test_auto_exchanges_rows_inside_parts(monkeypatch):
     result, release = released(policy, people(80))
     assert result.search["parts"] > 1 and result.search["polish"]
     assert len(release) == 80 and result.algorithm == "topdown"
+
+
+def test_a_plan_says_into_how_many_parts(con):
+    fill(con, "source", COLUMNS, people(25))
+    policy = policy_of({"name": "bsgi", "select": "bisect"}, [{"unique_distinct": 2}], 10)
+    ready = ldiv_db.plan(con, policy, rehearse=True)
+    assert "25 rows are divided into 3 parts or more, of at most 10 rows if they can be" in ready.reasons
