@@ -55,9 +55,7 @@ def expected(folder: Path) -> list[tuple[Any, ...]]:
         return released(con)
 
 
-@pytest.mark.parametrize(
-    "source", some(["hive", "packed.csv.gz", "hive/*/*.parquet", "part-*.parquet", "lines.jsonl"], 2)
-)
+@pytest.mark.parametrize("source", some(["hive", "packed.csv.gz", "hive/*/*.parquet", "part-*.parquet", "lines.jsonl"]))
 def test_files_are_read_as_they_are(source: str, folder: Path, expected: list[tuple[Any, ...]]) -> None:
     with duckdb.connect() as con:
         assert ldiv_db.run(con, document(source), folder=folder).source == source
