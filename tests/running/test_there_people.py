@@ -54,18 +54,18 @@ def test_what_is_asked_of_tables_there_is_answered_as_of_tables_here(there, con,
     place(there, con, rows_of_people(random.Random(unit), 40))
     keys = {"age": {"numeric": True}, "town": {"taxonomy": {"flat": True}}, "dose": {"numeric": True}}
     asked = policy(output={"bounds": True}, algorithm="bsgi", quasi_identifiers=keys)
-    of_source = {"sensitive": "secret", "require": ["distinct:2", "entropy:1.2"]}
+    asked_of, of_source = "released", {"sensitive": "secret", "require": ["distinct:2", "entropy:1.2"]}
     if unit != "row":
         output = {"person": "who"} if unit == "together" else {}
         asked = of_people(individual={"column": "rid", "rows": unit}, output=output, quasi_identifiers=keys)
-        of_source |= {"require": "k:2", "individual": "rid"}
+        asked_of, of_source = "people", {"sensitive": "secret", "require": "k:2", "individual": "rid"}
     ldiv_db.run(there.connection, asked)
     names = [name for (name,) in Warehouse(there.connection).described(Relation(("released",)), (0,))]
     tables.fill(con, "released", {name: KINDS.get(name, TEXT) for name in names}, there.query("SELECT * FROM released"))
     found, expected = (
         [
             *answers(on, asked)[0],
-            ldiv_db.check(on, "people", qi="town", **of_source)[0].as_dict(),
+            ldiv_db.check(on, asked_of, qi="town", **of_source)[0].as_dict(),
             ldiv_db.profile(on, "people", ["age", "town", "dose"], "secret").as_dict()["uniqueness"],
             ldiv_db.plan(on, asked).task.encoded.row_count,
         ]
