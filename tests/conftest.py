@@ -37,13 +37,6 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_pycollect_makeitem(collector: pytest.Collector, obj: Any) -> list[Any] | None:
-    """Slow tests are not made where nobody asks for them."""
-    slow = any(mark.name == "slow" for mark in getattr(obj, "pytestmark", ()))
-    return [] if slow and collector.config.option.markexpr == "not slow" else None
-
-
 #: What a test may have changed of more than its own database: settings, databases, secrets, extensions.
 STATE = """
     SELECT (SELECT hash(list(row(name, value) ORDER BY name ASC)) FROM duckdb_settings()),
