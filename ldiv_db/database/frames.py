@@ -226,4 +226,6 @@ def shared_memory(engine: Engine) -> Iterator[Callable[[Relation], Relation]]:
 def another_connection(engine: Engine) -> Iterator[Any]:
     """Another connection to the engine's database, closed at the end; Ctrl-C stops what it does."""
     with closing(engine.connection.cursor()) as connection, stoppable(connection):
+        ((path,),) = engine.execute("SELECT current_setting('search_path')")
+        connection.execute(f"SET search_path = {literal(path)}")  # a cursor does not take over what USE has said
         yield connection

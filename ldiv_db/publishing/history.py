@@ -250,7 +250,8 @@ def held_against(
         compared="releases of several tables are not held together" if fingerprint.tables else "",
         forgotten=None if is_there else forgotten(engine, resolved, [one.rows for one in read]),
     )
-    alike = [run for run in reversed(listed.runs) if _told(run) == (fingerprint.key, fingerprint.policy)]
+    policy = (fingerprint.key, fingerprint.policy)
+    alike = [run for run in reversed(listed.runs) if (run["hash_key"], run["policy_hash"]) == policy]
     alike = sorted(alike, key=lambda run: bool(_made_by(run))) if fingerprint.policy else []  # first of this version
     same = [run for run in alike if run["rows_hash"] == fingerprint.rows and not _made_by(run)]
     run, same_rows = (same[0], True) if same else _least_alike(engine, read, own.runs, fingerprint)
@@ -262,10 +263,6 @@ def held_against(
     place = _place_of(listed.runs, run) if is_settled else ""
     told = {"target": place, "rows": run["rows_published"], "made_by": _made_by(run)}
     return replace(earlier, run_id=run["run_id"], seed=seed, same_rows=same_rows, **told), watch
-
-
-def _told(run: Mapping[str, Any]) -> tuple[str | None, str | None]:
-    return run["hash_key"], run["policy_hash"]
 
 
 def _made_by(run: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import importlib
 import random
+import re
 import sqlite3
 import uuid
 from collections.abc import Iterable
@@ -124,9 +125,10 @@ class Home:
         files = {str(path.relative_to(self.folder)) for path in self.folder.rglob("*") if path.is_file()}
         files -= own | {target.get("file") for target in targets}
         own = {"stays", "patients", "counted", *(target.get("table") for target in targets)}
-        ours = ("ldiv", "sqlite_", "information_schema.", "pg_catalog.")
+        # The ledger's names in SQLite begin as those of tables at work do, which are told by letters and digits.
+        theirs = re.compile(r"ldiv[._](?!\w*[0-9a-f]{8})|sqlite_|information_schema\.|pg_catalog\.")
         tables = {name.split(" ")[-1] for name in self.content() if not (self.folder / name).is_file()}
-        return files | {name for name in tables if not name.startswith(ours) and name.split(".")[-1] not in own | {""}}
+        return files | {name for name in tables if not theirs.match(name) and name.split(".")[-1] not in own | {""}}
 
     # -- what is published -----------------------------------------------------------------------------------------
 
