@@ -188,6 +188,13 @@ def test_without_its_source_nothing_can_be_inferred(people):
         ldiv_db.attack(people, "released", policy=policy)
 
 
+def test_a_series_infers_too(people):
+    people.execute("ALTER TABLE people ADD COLUMN id INTEGER; UPDATE people SET id = rowid")
+    policy = BASE | {"identifiers": kept_aside(["age", "town"]), "quasi_identifiers": ["age", "town"], "key": "id"}
+    found = ldiv_db.run(people, policy | {"target": {"prefix": "series"}, "require": [{"unique_distinct": 2}]})
+    assert [one["as"] for one in found.as_dict()["inferred"]] == [{"numeric": True}, {"taxonomy": {"flat": True}}]
+
+
 def test_a_recoding_of_inferred_columns_can_be_written_as_sql(people):
     from ldiv_db.database.engine import Engine  # noqa: PLC0415
     from ldiv_db.recoding.statement import find_run, recoding_sql  # noqa: PLC0415
