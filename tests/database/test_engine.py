@@ -85,19 +85,24 @@ def test_a_failed_transaction_is_undone_also_where_it_is_nested(engine, con):
     assert con.execute(counted).fetchone() == (1,)
 
 
-def test_an_interrupt_at_the_commit_leaves_no_transaction_open(engine, con, monkeypatch):
+@pytest.mark.parametrize("is_committed", [False, True])
+def test_an_interrupt_at_the_commit_leaves_no_transaction_open_and_no_scratch(engine, con, monkeypatch, is_committed):
     execute = engine.execute
 
     def interrupted(sql, *rest):
         if sql == "COMMIT":
+            if is_committed:
+                execute(sql)
             raise KeyboardInterrupt
         return execute(sql, *rest)
 
     monkeypatch.setattr(engine, "execute", interrupted)
     with pytest.raises(KeyboardInterrupt), engine.transaction():
+        engine.load("y", {"a": "INTEGER"}, [(1,)])
         engine.execute("CREATE TABLE t (x INTEGER)")
     assert not engine.in_transaction()
-    assert not con.execute("SELECT 1 FROM duckdb_tables()").fetchall()
+    engine.close_scratch()
+    assert con.execute("SELECT table_name FROM duckdb_tables()").fetchall() == [("t",)] * is_committed
 
 
 def test_a_transaction_joins_the_callers(engine, con):
