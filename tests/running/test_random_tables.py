@@ -14,7 +14,7 @@ WAYS = ("bisect", "refine", "greedy")
 
 
 @pytest.mark.parametrize("select", some(WAYS, 1))
-@search(3, draw=draws)
+@search(2, draw=draws)
 def test_release_is_what_the_oracle_says(select, draw):
     case = tables.random_case(draw, select)
     with duckdb.connect() as con, tempfile.TemporaryDirectory() as folder:

@@ -69,7 +69,7 @@ def most_joined(statement):
 
 @pytest.mark.parametrize("algorithm", some(["topdown", "mondrian"], 1))
 def test_no_select_joins_a_table_for_each_column(algorithm):
-    wide = statements(20, algorithm)
+    wide = statements(14, algorithm)
     assert "recoding/input/encode_rows" in {s.template for s in wide if s.sql.count("JOIN ") > MOST_JOINED}
     assert {s.template: n for s in wide if (n := most_joined(s)) > MOST_JOINED} == {}
 

@@ -125,7 +125,9 @@ def test_a_chain_of_tables_joins_from_end_to_end_and_no_name_has_numbers_of_two_
     assert len(shown) == rows["notes"] > 0
     assert all(note // 2 == lab for note, lab in shown)  # two notes of each test
     assert all(audit.holds for audit in ldiv_db.check(con, policy=policy))
-    joined = [(one.parent, one.child, one.rows_published) for one in ldiv_db.measure(con, policy=policy).joins]
+    joined = [
+        (one.parent, one.child, one.rows_published) for one in ldiv_db.measure(con, policy=policy, kl=False).joins
+    ]
     assert ("patients", "stays", rows["stays"]) in joined and ("stays", "labs", rows["labs"]) in joined
 
 
@@ -211,7 +213,7 @@ CHANGES: dict[str, tuple[str, bool]] = {
 }
 
 
-@pytest.mark.parametrize("change", some(CHANGES, 3))
+@pytest.mark.parametrize("change", some(CHANGES, 2))
 def test_a_release_is_unchanged_if_all_that_it_rests_on_is(released: Any, change: str) -> None:
     con, policy, first = released
     statement, is_another = CHANGES[change]
@@ -276,7 +278,7 @@ def test_nobody_is_surer_than_is_promised_in_all_worlds_that_a_release_allows(na
     """Not even who knows all rows of everybody, and how many they are: no posterior is above 1/2."""
     tried, worst, rows = 0, Fraction(0), 0
     sequences = of_one_table("stays", rows="aligned", order="day", rows_at_most=most)
-    for number in numbers(2):
+    for number in numbers(1):
         rng, con = random.Random(f"stays {number} {names}"), duckdb.connect(config={"threads": 1})
         people = drawn(rng, names, rng.randrange(4, 9))
         fill(con, names, people)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import servers
 from strategies import some
-from there_beds import lite, place, policy, released, rows_of, tables_of, wipe
+from there_beds import OLD_RELEASE, lite, place, policy, released, rows_of, tables_of, wipe
 
 import ldiv_db
 from ldiv_db.database.names import Relation
@@ -76,7 +76,8 @@ def test_a_source_that_changes_each_time_ends_the_run_and_leaves_the_old_release
     there: Any, con: Any, planning: Any
 ) -> None:
     place(there, con, ROWS)
-    ldiv_db.run(there.connection, policy())
+    there.execute(OLD_RELEASE)
+    there.connection.commit()
     before, names = released(there), tables_of(there)
     done = planning(changing(there, "UPDATE people SET age = COALESCE(age, 20) + 1 WHERE rid < 5"), times=99)
     with pytest.raises(ldiv_db.DatabaseError, match="people changed twice while this run planned"):

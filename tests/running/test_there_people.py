@@ -174,7 +174,7 @@ def test_a_night_brings_members_of_its_own_series_alone(con, tmp_path, monkeypat
             ({"quasi_identifiers": ["age"], "identifiers": ["town", "dose"]}, "and the release"),
             ({"target": {"table": "others"}, "key": None, "identifiers": ["rid"]}, "published this source|series"),
         ],
-        2,
+        1,
     ),
 )
 def test_a_night_that_does_not_go_with_the_last_is_refused(con, tmp_path, more, says):
