@@ -95,8 +95,8 @@ def test_another_name_of_the_same_rows_is_the_same_source(con: Any, meanwhile: A
     """As the models of dbt, each of which reads a view of its own."""
     con.execute("CREATE VIEW mine AS FROM people; CREATE VIEW yours AS FROM people")
     with con.cursor() as other:
-        done = meanwhile(lambda: ldiv_db.run(other, TRANSPARENT | {"source": "mine", "target": "a"}))
-        second = ldiv_db.run(con, TRANSPARENT | {"source": "yours", "target": "b"})
+        done = meanwhile(lambda: ldiv_db.run(other, POLICY | {"source": "mine", "target": "a"}))
+        second = ldiv_db.run(con, POLICY | {"source": "yours", "target": "b"})
     assert second.earlier.unchanged == done[0].run_id
 
 

@@ -199,7 +199,7 @@ def set_all(con, settings):
             con.execute(f"SET {name} = {settings[name]}")
 
 
-@pytest.mark.parametrize("names", some([["bisect", "vioSA"], list(RUNS)], 1), ids=len)
+@pytest.mark.parametrize("names", some([["bisect"], list(RUNS)], 1), ids=len)
 def test_settings_of_the_caller_change_nothing(names, tmp_path):
     with duckdb.connect(config={"threads": 1}) as con:
         con.execute("SET TimeZone = 'UTC'")

@@ -195,7 +195,7 @@ def policy(con, algorithm):
     }
 
 
-@pytest.mark.parametrize("algorithm", some(["topdown", "bsgi", "auto", "mondrian", "cuts", "peel", "fast"], 3))
+@pytest.mark.parametrize("algorithm", some(["bsgi", "auto", "topdown", "mondrian", "cuts", "peel", "fast"], 2))
 def test_a_run_says_what_it_does_now_and_what_it_will(con, algorithm):
     went, ahead = [], []
     listener = ldiv_db.Listener(on_stage=went.append, on_expected=ahead.extend)

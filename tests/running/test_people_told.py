@@ -70,11 +70,12 @@ def test_where_nobody_has_several_rows_nothing_is_said(con: Any, change: str) ->
     con.execute(change)
     name = con.execute("SELECT column_name FROM (DESCRIBE events) LIMIT 1").fetchone()[0]
     policy = {**POLICY, "identifiers": [name, *POLICY["identifiers"][1:]]}
+    con.execute("DELETE FROM events WHERE rowid % 9 > 0")
     assert not ldiv_db.plan(con, policy).warnings and not ldiv_db.run(con, policy).people
 
 
 def test_an_identifier_that_nobody_knows_by_name_may_be_a_persons(con: Any) -> None:
-    make(con, "hidden", more="")
+    make(con, "hidden", more="DELETE FROM events WHERE rowid % 9 > 0")
     policy = {**POLICY, "identifiers": ["hidden", *POLICY["identifiers"][1:]]}
     assert "if hidden identifies people" in ldiv_db.run(con, policy).people
 
@@ -161,7 +162,7 @@ SPREADING: list[dict[str, Any]] = [
 BOUNDING = [{"frequency": 1.25}, {"distinct": 2}]
 
 
-@pytest.mark.parametrize("rows", some(["tables", "together", "aligned"], 2))
+@pytest.mark.parametrize("rows", some(["together", "tables", "aligned"], 1))
 @pytest.mark.parametrize("asked", some(SPREADING + BOUNDING, 1), ids=str)
 def test_who_may_have_a_value_in_everybodys_rows_is_said(con: Any, asked: dict[str, Any], rows: str) -> None:
     """Requirements on shares spread a person over their values: plan, run and check say how many have one of them."""

@@ -165,10 +165,10 @@ def test_a_hundred_billion_rows_are_planned_from_their_counts(con):
     some(
         [
             ({"require": [SHARES]}, "cuts"),
+            ({"require": [SHARES], "quasi_identifiers": {**KEYS, "age": {"numeric": True}}}, "tp_plus"),
             ({"require": [MONOTONE]}, "cuts"),
             ({"require": [{"k": 3}]}, "cuts"),
             ({"require": [{"k": 3}], "sensitive": [], "identifiers": ["what"]}, "cuts"),
-            ({"require": [SHARES], "quasi_identifiers": {**KEYS, "age": {"numeric": True}}}, "tp_plus"),
             ({"require": [SHARES], "quasi_identifiers": list(KEYS)}, "tp_plus"),
             ({"require": [SHARES], "recode": "set"}, "tp_plus"),
             ({"require": [SHARES], "sensitive": {"what": {"same": "trim"}}}, "tp_plus"),
@@ -178,9 +178,9 @@ def test_a_hundred_billion_rows_are_planned_from_their_counts(con):
 )
 def test_an_algorithm_that_plans_from_counts_is_chosen(con, more, name):
     policy = of(make(con, 1), "counts") | more
-    result = ldiv_db.run(con, policy)
-    assert result.algorithm == name
-    assert f"algorithm {name}: " in result.notes[0]
+    planned = ldiv_db.plan(con, policy)
+    assert planned.algorithm.name == name
+    assert f"algorithm {name}: " in planned.reasons[0]
 
 
 def test_too_many_cuts_to_go_through_are_walked(con, monkeypatch):
@@ -256,8 +256,9 @@ def counted_elsewhere(con, policy):
     return policy | {"source": "fetched", "weight": "n"}
 
 
+@pytest.mark.slow
 @search(1, seed=seeds)
-@pytest.mark.parametrize("way", some(range(11), 1))
+@pytest.mark.parametrize("way", range(11))
 def test_a_recoding_from_counts_is_run_on_the_rows(con, seed, way):
     algorithm, required = WAYS[way]
     policy = make(con, seed * 50 + way) | {"algorithm": algorithm, "require": [required], "source": "people"}
@@ -271,8 +272,6 @@ def test_a_recoding_from_counts_is_run_on_the_rows(con, seed, way):
     result = ldiv_db.run(con, counted_elsewhere(con, policy))
     assert Counter(con.execute("FROM released").fetchall()) == expected
     engine = Engine(con)
-    with pytest.raises(ldiv_db.PolicyError, match="--source: the run was planned from counts, fetched"):
-        recoding_sql(engine, find_run(engine, result.run_id), "duckdb")
     select = recoding_sql(engine, find_run(engine, result.run_id), "duckdb", "people")
     assert Counter(con.execute(select).fetchall()) == expected
 
@@ -291,6 +290,8 @@ def test_columns_that_stay_with_the_rows_are_in_the_recoding_and_not_in_the_coun
     )
     assert "the release lacks la bel, kept beside rows that the source only counts" in result.notes
     engine = Engine(con)
+    with pytest.raises(ldiv_db.PolicyError, match="--source: the run was planned from counts, fetched"):
+        recoding_sql(engine, find_run(engine, result.run_id), "duckdb")
     select = recoding_sql(engine, find_run(engine, result.run_id), "duckdb", "people")
     assert Counter(con.execute(select).fetchall()) == expected
 
