@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sqlite3
+from collections import Counter
 from contextlib import closing
 from importlib import import_module
 
@@ -173,7 +174,7 @@ def test_the_command_says_what_it_found_and_leaves_the_database_as_it_was(call, 
         con.begin()
         with pytest.raises(ldiv_db.PolicyError, match="has begun"):
             ldiv_db.doctor(con)
-    monkeypatch.setattr("ldiv_db.running.doctor._rows", lambda bed, name: {object(): 1})
+    monkeypatch.setattr("ldiv_db.running.doctor._publish", lambda bed, more: Counter([object()]))
     monkeypatch.setattr("ldiv_db.running.doctor._enter", lambda bed: "")
     ends = call("doctor", ":memory:")
     assert ends.code == 1 and "classes: " in ends.out

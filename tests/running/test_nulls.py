@@ -1,6 +1,7 @@
 """What becomes of NULLs, as the policy says."""
 
 import pytest
+from strategies import some
 
 import ldiv_db
 
@@ -82,7 +83,7 @@ def test_sensitive_nulls_suppressed(con, table, secrets):
     assert con.execute("SELECT count(*) FROM released WHERE secret IS NULL").fetchone() == (0,)
 
 
-@pytest.mark.parametrize("select", ["bisect", "greedy"])
+@pytest.mark.parametrize("select", some(["bisect", "greedy"], 1))
 def test_a_sensitive_null_is_a_value(con, secrets, select):
     algorithm = {"name": "bsgi", "select": select}
     result = ldiv_db.run(con, policy(nulls_sensitive="value", algorithm=algorithm), folder=secrets)
