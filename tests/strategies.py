@@ -6,6 +6,7 @@ draws ten times as many, also the same each time; `search` draws a thousand time
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -19,6 +20,8 @@ TIMES = {"default": 1, "whole": 10, "search": 1_000}
 draws = st.randoms(use_true_random=False)
 #: The seed of a run, or of draws of thousands of numbers, which Hypothesis would choose one by one.
 seeds = st.integers(0, 2**31 - 1)
+#: A `random.Random` by a seed: the first case is random already, so that one is enough where a case takes long.
+seeded = seeds.map(random.Random)
 
 
 def register_profiles() -> None:

@@ -10,7 +10,7 @@ import pytest
 from cut_cases import EACH_KIND, Judged, Shares, numbered
 from cut_oracle import Numbers
 from refusals import refuses
-from strategies import draws, search, some
+from strategies import draws, search, seeded, some
 from tables import fill
 
 import ldiv_db
@@ -38,8 +38,7 @@ pytestmark = pytest.mark.usefixtures("no_remedies")
             ("DOUBLE", [0.5, 1.25, 9.0, 10.5], ["[0.5 .. 1.25]", "[9 .. 10.5]"]),
             ("INTEGER", [None, 7, None, None, 7], ["7", "NULL"]),
             ("INTEGER", [None, 7, 7, 8], ["*"]),
-        ],
-        2,
+        ]
     ),
 )  # fmt: skip
 def test_intervals_are_written_as_those_of_any_release(con, tmp_path, kind, values, labels):
@@ -66,7 +65,7 @@ def test_bounds_are_those_of_the_whole_table_not_of_a_class(con, tmp_path):
 
 
 @pytest.mark.parametrize("kind", [None, *EACH_KIND])
-@search(2, draw=draws)
+@search(1, draw=seeded)
 def test_bounds_on_all_partitions_hold_on_every_grid(con, tmp_path, kind, draw):
     """Under thresholds, and for all that may be required."""
     case = numbered(Judged(draw, kind) if kind else Shares(draw), draw)

@@ -6,8 +6,7 @@ from itertools import product
 import cut_oracle
 import pytest
 from cut_cases import EACH_KIND, SHAPES, Judged, found, numbered, refuses_all
-from hypothesis import strategies as st
-from strategies import draws, search
+from strategies import draws, search, seeded
 
 from ldiv_db.algorithms.cuts import branch_and_bound as cut_sweep
 
@@ -15,9 +14,9 @@ pytestmark = pytest.mark.usefixtures("no_remedies")
 
 
 @pytest.mark.parametrize("kind", EACH_KIND)
-@search(2, draw=draws, of_numbers=st.booleans())
-def test_the_best_cut_is_found_and_published_less_what_violates(con, tmp_path, kind, draw, of_numbers):
-    case = Judged(draw, kind)
+@search(1, draw=seeded)
+def test_the_best_cut_is_found_and_published_less_what_violates(con, tmp_path, kind, draw):
+    case, of_numbers = Judged(draw, kind), draw.random() < 0.5
     case = numbered(case, draw, 5) if of_numbers else case
     metric, scheme, top = draw.choice(["LM", "LM", "DM", "CM"]), draw.choice(case.schemes), draw.choice([1, 1, 4])
     costs = case.costs(metric, scheme)

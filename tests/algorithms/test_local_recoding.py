@@ -12,7 +12,7 @@ import pytest
 import tables
 from hypothesis import reject
 from refusals import refuses
-from strategies import draws, search, seeds, some
+from strategies import draws, search, seeded, seeds, some
 
 import ldiv_db
 from ldiv_db.algorithms.local import hierarchies, mondrian, stratified
@@ -59,7 +59,7 @@ def released(case, con, folder):
 
 
 @pytest.mark.parametrize("way", some(WAYS, 2), ids=lambda way: "-".join(way.values()))
-@search(2, draw=draws)
+@search(1, draw=seeded)
 def test_every_class_meets_every_requirement(con, tmp_path, way, draw):
     case = prepared(draw, way)
     case.place(con, tmp_path)
@@ -282,7 +282,7 @@ def test_stratified_cuts_divide_where_no_split_along_the_values_is_good(con):
 
 
 @pytest.mark.slow
-@search(3, draw=draws)
+@search(2, draw=draws)
 def test_what_is_split_anew_never_costs_more(con, tmp_path, draw):
     """With rounds of `resplit` the loss is at most that without."""
     case = prepared(draw, {"name": "stratified"}, largest=40)

@@ -55,8 +55,8 @@ def dealt(numbers, coins):
 def test_groups_are_a_function_of_places_values_and_waits(con, seed):
     """Other people with the same values in the same places: the same groups of places, with the same values."""
     draw = random.Random(seed)
-    ls, found = [4, 2, 3], []
-    table = [(draw.randrange(3), draw.randrange(7), *(draw.choice([0, 0, 1, 2, 3]) for _ in ls[1:])) for _ in range(70)]
+    ls, found = [3, 2], []
+    table = [(draw.randrange(3), draw.randrange(7), *(draw.choice([0, 0, 1, 2, 3]) for _ in ls[1:])) for _ in range(36)]
     for _ in range(2):
         numbers = draw.sample(range(1, 1000), len(table))
         places = {number: place for place, number in enumerate(dealt(numbers, f"{seed}:3"))}
@@ -65,18 +65,18 @@ def test_groups_are_a_function_of_places_values_and_waits(con, seed):
         shown = groups_of(grouping(engine, rows, ls, seed=seed, release=3))
         found.append(sorted((places[number], *rest) for number, *rest in shown))
         engine.close_scratch()
-    assert found[0] == found[1] and len(found[0]) > 40
+    assert found[0] == found[1] and len(found[0]) > 20
 
 
 def test_every_order_is_dealt_as_often(con):
-    """Four people, 24 orders, 10 seeds each on the average: chi square of 23 degrees, whose 99.9 % point is 49.7."""
+    """Four people, 24 orders, 5 seeds each on the average: chi square of 23 degrees, whose 99.9 % point is 49.7."""
     engine, seen = Engine(con), Counter()
     task = grouping(engine, [(i, 0, 1) for i in range(1, 5)], [1])
-    for seed in range(240):
+    for seed in range(120):
         found = deal(Grouping(engine, task.rows, task.primary, (), task.options, seed=seed))
         seen[tuple(con.execute(f"SELECT source_id FROM {found.rows.sql()} ORDER BY row_id").fetchall())] += 1
         engine.drop(found.rows)
-    assert len(seen) == 24 and sum((n - 10) ** 2 / 10 for n in seen.values()) < 49.7
+    assert len(seen) == 24 and sum((n - 5) ** 2 / 5 for n in seen.values()) < 49.7
     again = [
         deal(Grouping(engine, task.rows, task.primary, (), task.options, seed=1, release=n)).rows for n in range(9)
     ]

@@ -113,12 +113,12 @@ def test_phase_three(engine, pillars, l, high, copies):
 @pytest.mark.parametrize("l", some([3, 4]))
 def test_hard_histograms_among_random_groups(engine, l):
     draw, reached = random.Random(l), 0
-    for _ in range(15):
+    for _ in range(8):
         groups = oracle.hard_groups(draw.randint(2, l - 1), l, draw.randint(1, 3), draw.randint(1, 3))
         groups += [[draw.choice((0, 0, 1, 2)) for _ in groups[0]] for _ in range(draw.randint(0, 2))]
         if oracle.eligible([sum(column) for column in zip(*groups, strict=True)], l):
             reached += run(engine, groups, l).last == 3
-    assert reached >= 3
+    assert reached >= 2
 
 
 @pytest.mark.parametrize(
