@@ -39,7 +39,7 @@ def cases(name: str) -> list[tuple[Any, tuple[Any, ...]]]:
 @search(1, seed=seeds)
 def test_every_class_is_judged_as_defined(engine: Any, con: Any, name: str, seed: int) -> None:
     draw, seen = random.Random(seed), Counter[bool]()
-    tables = [random_values(draw) for _ in range(200)]
+    tables = [random_values(draw) for _ in range(100)]
     classes = load(engine, tables)
     for argument, harmless in draw.sample(cases(name), 8):
         requirement = required(name, argument, harmless)
@@ -54,7 +54,7 @@ def test_every_class_is_judged_as_defined(engine: Any, con: Any, name: str, seed
     assert min(seen[True], seen[False]) > 20, "classes of both kinds"
 
 
-@search(20, draw=draws)
+@search(10, draw=draws)
 def test_the_union_of_good_classes_is_good(draw: random.Random) -> None:
     """All that spare are monotone: recursive diversity too, with what is left of rows when values are ruled out."""
     one, other = random_values(draw), random_values(draw)
@@ -65,7 +65,7 @@ def test_the_union_of_good_classes_is_good(draw: random.Random) -> None:
                 assert oracle.spared_class_is_good(one + other, name, argument, harmless), (name, argument, harmless)
 
 
-@search(20, draw=draws)
+@search(10, draw=draws)
 def test_good_classes_keep_what_is_promised(draw: random.Random) -> None:
     values = random_values(draw)
     for name in SPARED:
@@ -94,7 +94,7 @@ def test_classes_of_different_values_are_good_from_their_size_on(name: str) -> N
 @search(1, seed=seeds)
 def test_the_fewest_rows_mend_a_class(engine: Any, con: Any, name: str, seed: int) -> None:
     draw = random.Random(seed)
-    tables = [random_values(draw) for _ in range(40)]
+    tables = [random_values(draw) for _ in range(24)]
     classes = load(engine, tables)
     for argument, harmless in draw.sample(cases(name), 4):
         requirement = required(name, argument, harmless)

@@ -9,7 +9,7 @@ from collections import defaultdict
 from fractions import Fraction
 from typing import Any
 
-from strategies import draws, search
+from strategies import search, seeded
 
 import ldiv_db
 from ldiv_db.requirements import Attribute, RequirementSpec
@@ -44,7 +44,7 @@ def drawn(draw: random.Random, pool: list[Any]) -> list[tuple[int, Any]]:
     return [(draw.randint(0, 5), draw.choice(some)) for _ in range(draw.randint(1, 20))]
 
 
-@search(3, draw=draws)
+@search(1, draw=seeded)
 def test_spellings_are_counted(con: Any, draw: random.Random) -> None:
     rows = drawn(draw, TEXTS)
     classes, said = table_of(con, "VARCHAR", rows), warnings(con)
@@ -68,7 +68,7 @@ def test_spellings_are_counted(con: Any, draw: random.Random) -> None:
     assert not found or in_words in said
 
 
-@search(3, draw=draws)
+@search(1, draw=seeded)
 def test_lone_values_and_near_ones_are_counted(con: Any, draw: random.Random) -> None:
     rows, kind = drawn(draw, NUMBERS), draw.choice(["INTEGER", "DECIMAL(9,2)", "DOUBLE"])
     classes, said = table_of(con, kind, rows), warnings(con)
@@ -104,26 +104,18 @@ def test_what_values_alone_tell(engine: Any, con: Any) -> None:
     )
 
 
-def test_a_column_of_which_nothing_is_required_is_warned_of(con: Any) -> None:
-    con.execute("CREATE TABLE t AS SELECT i AS q, 'v' || i % 3 AS s, 'HIV' AS other FROM range(12) AS r(i)")
+def test_a_plan_and_a_run_say_it_and_of_which_column_nothing_is_required(con: Any) -> None:
+    con.execute("CREATE TABLE t (q INTEGER, s VARCHAR, other VARCHAR)")
+    rows = [(i, ["Flu", "flu", "HIV", "hiv "][i % 4]) for i in range(12)]
+    con.executemany("INSERT INTO t VALUES (?, ?, 'HIV')", rows)
     policy = {"source": "t", "target": "o", "quasi_identifiers": {"q": {"numeric": True}}, "sensitive": ["s", "other"]}
     policy |= {"require": [{"distinct": 2, "sensitive": ["s"]}], "algorithm": "topdown", "seed": 1}
-    said = "other: nothing is required of it, and a class may tell its values for certain"
-    assert ldiv_db.plan(con, policy).warnings == [said]
-    result = ldiv_db.run(con, policy)
-    assert result.as_dict()["notes"] == [said]
+    nothing = "other: nothing is required of it, and a class may tell its values for certain"
+    alike = "s: 4 of its values, in 12 rows, are 2 if case, blanks and dashes are ignored"
+    result = ldiv_db.run(con, policy | {"target": "p"})
+    for said in (ldiv_db.plan(con, policy).warnings, result.as_dict()["notes"]):
+        assert len(said) == 2 and nothing in said and any(line.startswith(alike) for line in said)
     assert "audit of s" in str(result) and "audit of other" not in str(result)
-
-
-def test_a_plan_and_a_run_say_it(con: Any) -> None:
-    rows = [(i, ["Flu", "flu", "HIV", "hiv "][i % 4]) for i in range(12)]
-    table_of(con, "VARCHAR", rows)
-    policy = {"source": "t", "target": "o", "quasi_identifiers": {"q": {"numeric": True}}, "sensitive": ["s"]}
-    policy |= {"require": [{"distinct": 2}], "algorithm": "topdown", "seed": 1}
-    said = "s: 4 of its values, in 12 rows, are 2 if case, blanks and dashes are ignored"
-    assert [line.startswith(said) for line in ldiv_db.plan(con, policy).warnings] == [True]
-    result = ldiv_db.run(con, policy)
-    assert [line.startswith(said) for line in result.as_dict()["notes"]] == [True]
 
 
 def test_of_yes_and_no_nothing_is_said_to_be_near(con: Any) -> None:

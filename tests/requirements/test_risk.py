@@ -84,11 +84,11 @@ def test_a_mean_is_aimed_at_with_care_and_judged_as_it_is(con, people, average):
     mean = len(sizes(con)) / 300
     assert min(sizes(con)) >= math.ceil(1 / Fraction(str(average)))
     assert verdict.holds and verdict.worst == pytest.approx(mean) and verdict.once
-    for bound, holds in ((mean + 1e-6, True), (mean - 1e-6, False)):
-        asked = {"risk": {"average": f"{bound:.9f}"}}
-        (audit,) = ldiv_db.check(con, "out", ["age", "zip"], "disease", [asked])
-        assert audit.holds is holds
-        statement = ldiv_db.check_sql("out", ["age", "zip"], "disease", [asked])
+    asked = [{"risk": {"average": f"{bound:.9f}"}} for bound in (mean + 1e-6, mean - 1e-6)]
+    (audit,) = ldiv_db.check(con, "out", ["age", "zip"], "disease", asked)
+    assert [verdict.holds for verdict in audit.verdicts] == [True, False]
+    for wanted, holds in zip(asked, (True, False), strict=True):
+        statement = ldiv_db.check_sql("out", ["age", "zip"], "disease", [wanted])
         assert bool(con.execute(statement).fetchall()) is not holds
 
 
