@@ -411,11 +411,10 @@ def test_a_changed_source_is_held_to_what_a_run_without_suppression_met(con, tmp
     assert Counter(con.execute(ours).fetchall()) == published(con) == by_sqlite(con, lite)
     draw = random.Random(seed)
     keys = list(policy["quasi_identifiers"])
-    for _ in range(2):
-        change(con, draw)
-        for rows in (Counter(con.execute(ours).fetchall()), by_sqlite(con, lite)):
-            assert not rows or judged(con, rows, keys, require).holds
-            con.execute("DROP TABLE IF EXISTS changed")
+    change(con, draw)
+    for rows in (Counter(con.execute(ours).fetchall()), by_sqlite(con, lite)):
+        assert not rows or judged(con, rows, keys, require).holds
+        con.execute("DROP TABLE IF EXISTS changed")
 
 
 def test_classes_that_still_hold_are_kept_on_a_changed_source(con, tmp_path):

@@ -53,7 +53,7 @@ TRIED = [
 ]
 
 
-@pytest.mark.parametrize(("require", "tries", "fast"), some(TRIED, 2))
+@pytest.mark.parametrize(("require", "tries", "fast"), some(TRIED))
 def test_a_plan_says_what_is_tried(con, require, tries, fast):
     document = describe_plan(plan(con, simple(con, require, count=60)))
     assert document["tries"] == tries[: 2 if tries[0] in ("stratified", "bsgi") else 1]
@@ -179,8 +179,9 @@ def test_classes_are_compared_with_what_is_published_where_rows_are_left_out(con
 def test_a_value_in_most_rows_needs_suppression(con):
     policy = frequent(con, {"frequency": 3})
     with pytest.raises(InfeasibleError):
-        ldiv_db.run(con, policy)
-    result = ldiv_db.run(con, policy | {"algorithm": {"name": "auto", "residue": "suppress"}})
+        ldiv_db.plan(con, policy)
+    sparing = {"name": "auto", "residue": "suppress", "effort": "quick"}
+    result = ldiv_db.run(con, policy | {"algorithm": sparing})
     assert result.algorithm == "bsgi" and result.loss.rows_suppressed == 6
 
 
@@ -216,14 +217,14 @@ def test_a_policy_without_an_algorithm_has_auto_but_where_one_alone_can_be():
 
 
 def test_a_default_policy_is_published_transparently_and_over_time(con):
-    rows = [(i, i * 7 % 40, "abc"[i % 3]) for i in range(30)]
+    rows = [(i, i * 7 % 40, "abc"[i % 3]) for i in range(12)]
     tables.fill(con, "t", {"id": "INTEGER", "age": "INTEGER", "s": "VARCHAR"}, rows)
     policy = {"source": "t", "target": "one", "quasi_identifiers": {"age": {"numeric": True}}, "sensitive": ["s"],
               "require": [{"unique_distinct": 3}], "identifiers": ["id"], "seed": 0}  # fmt: skip
     assert ldiv_db.run(con, policy | {"transparent": True}).search["select"] == "transparent"
     over_time = {"key": "id", "target": {"prefix": "series"}, "over_time": "independent"}
     released = ldiv_db.run(con, policy | over_time)
-    assert (released.figures["algorithm"], released.figures["rows_published"]) == ("auto", 30)
+    assert (released.figures["algorithm"], released.figures["rows_published"]) == ("auto", 12)
 
 
 @pytest.mark.parametrize("most", some([7, 0, 40, 100]))
