@@ -113,7 +113,6 @@ def test_figures_on_people_are_told_if_the_release_tells_people_apart(
     bed.write_policy(
         individual={"column": "name", "rows": "together"},
         identifiers=None,
-        algorithm="bsgi",
         require=[{"distinct": 2}],
         output={"person": pseudonym} if pseudonym else None,
     )

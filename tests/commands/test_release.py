@@ -64,12 +64,10 @@ def test_release_after_release(series):
     assert "published.census" in series.call("release", "list", series.database).out
     shown = series.call("release", "show", series.database, "published.census", "--json").json
     assert shown["release"] == 2 and shown["counterfeits"] == 1
-    assert series.call("release", "show", series.database, "published.census", 1).code == 0
     difference = series.call("release", "diff", series.database, "published.census", 1, 2, "--json").json
     assert difference["groups_new"] == difference["figures"]["groups"][1] - difference["figures"]["groups"][0]
     assert difference["rows_first_published"] == listed[1]["rows_first_published"]
     assert "groups new" in series.call("release", "diff", series.database, "published.census", 1, 2).out
-    assert "group after group" not in series.call("release", "check", series.database, "published.census").out
     checked = series.call("release", "check", series.database, "published.census", "--json")
     assert checked.code == 0 and checked.json["releases"] == ["release 1", "release 2"]
 
@@ -131,8 +129,8 @@ def test_any_tables_with_a_key_are_checked(bed):
     bed.sql("CREATE TABLE jan AS SELECT i AS id, i // 2 AS g, 'v' || i % 4 AS disease FROM range(8) t(i)")
     bed.sql("CREATE TABLE feb AS SELECT i AS id, i % 4 AS g, 'v' || i % 4 AS disease FROM range(8) t(i)")
     words = ["--table", "jan", "--key", "id", "--group", "g", "--sensitive", "disease:2"]
-    assert bed.call("release", "check", bed.database, *words).code == 0
-    assert "group after group" not in bed.call("release", "check", bed.database, *words).out
+    alone = bed.call("release", "check", bed.database, *words)
+    assert alone.code == 0 and "group after group" not in alone.out
     assert (
         "all of its keys together; several groups at once may"
         in bed.call("release", "check", bed.database, *words, "--table", "feb").out

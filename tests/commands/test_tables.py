@@ -26,10 +26,9 @@ def first_clinic(first_bed: Path, tmp_path_factory: pytest.TempPathFactory) -> B
         fill(con, NAMES, drawn(random.Random(4), NAMES, 12, values="abcdefghij"))
     bed.policy.write_text(yaml.safe_dump(policy_of(NAMES, require=[{"k": 2}]), sort_keys=False))
     before = bed.files()
-    for name, words in (("plan.json", ["--json"]), ("plan.txt", [])):
-        planned = bed.call("plan", bed.database, bed.policy, *words)
-        assert planned.code == 0 and bed.files() == before, planned.err
-        before[bed.write(name, planned.out)] = planned.out.encode()
+    planned = bed.call("plan", bed.database, bed.policy, "--json")
+    assert planned.code == 0 and bed.files() == before, planned.err
+    bed.write("plan.json", planned.out)
     ran = bed.run()
     assert ran.code == 0, ran.err
     bed.write("run.txt", ran.out)
@@ -42,9 +41,7 @@ def clinic(first_clinic: Bed, tmp_path: Path) -> Bed:
 
 
 def test_plan_tells_of_every_table_what_a_run_publishes(first_clinic: Bed) -> None:
-    said = (first_clinic.folder / "plan.txt").read_text()
     plan = json.loads((first_clinic.folder / "plan.json").read_text())
-    assert "nothing was written" in said and "publish their rows in" in said
     assert plan["people"] == 12 and [one["table"] for one in plan["tables"]] == list(NAMES)
     assert plan["rows_in"] == sum(one["rows_in"] for one in plan["tables"])
     counts = [first_clinic.sql(f"SELECT count(*) FROM published.{name}") for name in NAMES]

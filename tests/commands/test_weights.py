@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -10,18 +11,25 @@ from sqlglot import exp
 
 from ldiv_db.commands.sql import Dialect
 from ldiv_db.database.traits_there import DIALECTS
+from tests.beds import Bed
 from tests.strategies import some
 
 TREES = {"age": {"taxonomy": {"ranges": [5, 10]}}, "country": {"taxonomy": {"file": "country.csv"}}}
 
 
-@pytest.fixture
-def counted(bed: Any) -> Any:
+@pytest.fixture(scope="module")
+def first_counted(first_bed: Path, tmp_path_factory: pytest.TempPathFactory) -> Bed:
     """The bed with the counts of its patients beside them, and a policy of them."""
+    bed = Bed(first_bed).copied(tmp_path_factory.mktemp("counted"))
     bed.write_policy(quasi_identifiers=TREES, algorithm="cuts", require=[{"frequency": 2}])
     counts = bed.call("sql", "counts", bed.policy).out
     bed.sql(f"CREATE TABLE counts AS {counts}")
     return bed
+
+
+@pytest.fixture
+def counted(first_counted: Bed, tmp_path: Path) -> Bed:
+    return first_counted.copied(tmp_path)
 
 
 def of_counts(bed: Any, **changes: Any) -> None:

@@ -99,9 +99,7 @@ def test_a_warehouse_with_two_schemas(shell: Shell) -> None:
         "name": "identifier", "age": "quasi-identifier", "country": "quasi-identifier", "disease": "sensitive",
     }  # fmt: skip
     assert "nearly every row has its own value" in out and "written: policy.yml" in out
-    assert "nothing was written" in shell.type("ldiv plan w.duckdb policy.yml")
     shell.run("published.patients", 100)
-    assert "NO" not in shell.type("ldiv attack w.duckdb published.patients --policy policy.yml")
     assert "yes" in shell.type(
         "ldiv check w.duckdb published.patients --qi age,country --sensitive disease --require frequency:3"
     )
@@ -242,6 +240,7 @@ def test_dates_and_postal_codes(shell: Shell) -> None:
     shell.run("published.visits", 240)
 
 
+@pytest.mark.slow
 def test_many_columns(shell: Shell) -> None:
     kinds = (lambda n: drawn(n, 90), lambda n: f"'t' || {drawn(n, 7)}", lambda n: f"{drawn(n, 2)} = 0")
     columns = ", ".join(f"{kinds[n % 3](n)} AS column_{n}" for n in range(1, 23))

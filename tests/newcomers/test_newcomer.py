@@ -101,8 +101,8 @@ def test_a_table_of_which_nothing_is_promised_neither_holds_nor_fails(bed: Any) 
     assert {attack["holds"] for attack in found.json["attacks"]} == {None}
     shown = bed.call(*words).out
     assert "nothing promised" in shown and " yes " not in shown and "--require or --policy" in shown
-    assert bed.call(*words, "--require", "distinct:2", "--json").json["holds"] is False
-    assert bed.call(*words, "--require", "distinct:2").code == 1
+    asked = bed.call(*words, "--require", "distinct:2", "--json")
+    assert asked.code == 1 and asked.json["holds"] is False
 
 
 TREE = [["Norway", "Europe", "*"], ["Italy", "Europe", "*"], ["Japan", "Asia", "*"], ["Korea", "Asia", "*"]]
@@ -139,7 +139,7 @@ def people_of_all_ages(con: Any, kind: str) -> dict[str, Any]:
     return policy | {"require": [{"k": 1}]}
 
 
-@pytest.mark.parametrize(("kind", "label"), some(product(KINDS, LABELS), first=2))
+@pytest.mark.parametrize(("kind", "label"), some(product(KINDS, LABELS)))
 def test_ranges_are_read_as_people_write_them(con: Any, kind: str, label: str) -> None:
     """`attack` and `measure` agree with what each label says of the people from 0 to 100."""
     policy, covered = people_of_all_ages(con, kind), LABELS[label]

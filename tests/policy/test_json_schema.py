@@ -65,7 +65,7 @@ def told_of(file: Path, document: Any) -> list[Problem]:
         return [Problem("quasi_identifiers", f"taxonomy: {error}")]
 
 
-@search(25, seed=seeds)
+@search(10, seed=seeds)
 def test_schema_and_program_agree(tmp_path: Path, seed: int) -> None:
     """What the schema refuses the program does, in the same part; what it takes holds, or breaks what is BEYOND it."""
     document = drawn(seed)

@@ -11,7 +11,7 @@ import pytest
 import ldiv_db
 from ldiv_db.attacking.question import Knowledge
 from ldiv_db.reporting import attempts, evidence
-from tests.reporting.hospitals import FEW, HOSTILE, SAID, fill_hospital, hospital_policy, quoted
+from tests.reporting.hospitals import FEW, HOSTILE, SAID, fill_hospital, hospital_policy, quoted, whole_context
 
 
 @pytest.fixture(scope="session")
@@ -65,6 +65,15 @@ def document(report: ldiv_db.Report) -> Any:
 @pytest.fixture(scope="session")
 def public(hospital: Any) -> ldiv_db.Report:
     return ldiv_db.report(hospital, "published", hospital_policy(), public=True)
+
+
+@pytest.fixture(scope="session")
+def final(hospital: Any) -> ldiv_db.Report:
+    """A report without a blank, which is final."""
+    with pytest.MonkeyPatch.context() as patch:
+        remembering(TRIED, patch)
+        asked = {"context": whole_context(), "final": True}
+        return ldiv_db.report(hospital, "published", hospital_policy(), **FEW, **asked)
 
 
 @pytest.fixture

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+
+from ldiv_db.policy.context import ReleaseContext
 
 #: A column and values that would break out of a page, or be seen in it.
 HOSTILE = "<script>alert('x')</script> \"&\u202e"
 MARKS = ("zzflu", "zzcancer", "zzasthma", "zz<b>hep</b>")
 SEED = 918273645
+SECRET = "zzsecret"
 #: How much a report tries, and what is said of the release.
-FEW = {"queries": 5, "tries": 10, "worlds": 0}
+FEW = {"queries": 1, "tries": 10, "worlds": 0}
 SAID = {"recipient": HOSTILE, "purpose": "care", "release_model": "shared", "why": HOSTILE, "review": "2030"}
 
 
@@ -24,6 +29,23 @@ def fill_hospital(con: Any, rows: int = 48) -> None:
             for i in range(rows)
         ],
     )
+
+
+@contextmanager
+def undone(con: Any) -> Iterator[None]:
+    """What is done to the tables is undone."""
+    con.execute("BEGIN")
+    try:
+        yield
+    finally:
+        con.execute("ROLLBACK")
+
+
+def whole_context(**changes: Any) -> dict[str, Any]:
+    """A context without a blank, each of its texts a mark that is seen wherever it stands."""
+    texts = {key: f"{SECRET} {key}" for key, field in ReleaseContext.model_fields.items() if field.default is None}
+    columns = {name: f"{SECRET} {number}" for number, name in enumerate(("name", "age", HOSTILE))}
+    return texts | {"release_model": "shared", "roles": {"Owner": f"{SECRET} owner"}, "reasons": columns} | changes
 
 
 def quoted(name: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import fields
 
 import pytest
 import yaml
-from hospitals import FEW, HOSTILE, fill_hospital, hospital_policy
+from hospitals import FEW, HOSTILE, SECRET, fill_hospital, hospital_policy, whole_context
 from strategies import some
 
 import ldiv_db
@@ -17,16 +17,8 @@ from ldiv_db.reporting.request import ReportRequest
 from ldiv_db.reporting.verification import verify_report
 
 pytestmark = pytest.mark.usefixtures("remembered")
-SECRET = "zzsecret"
 #: Keys that stand in a report for anybody.
 PUBLIC = {"recipient", "purpose", "release_model", "why", "review"}
-
-
-def whole_context(**changes):
-    """A context without a blank, each of its texts a mark that is seen wherever it stands."""
-    texts = {key: f"{SECRET} {key}" for key, field in ReleaseContext.model_fields.items() if field.default is None}
-    columns = {name: f"{SECRET} {number}" for number, name in enumerate(("name", "age", HOSTILE))}
-    return texts | {"release_model": "shared", "roles": {"Owner": f"{SECRET} owner"}, "reasons": columns} | changes
 
 
 def report(con, policy=None, **asked):
@@ -102,10 +94,9 @@ def test_a_final_report_needs_each_key(hospital):
         assert set(problems_of(lambda said=context: report(hospital, context=said, final=True))) == {f"context.{key}"}
 
 
-def test_a_whole_context_is_final(hospital, document):
-    found = report(hospital, context=whole_context(), final=True)
-    shown = found.html()
-    assert found.document["blanks"] == []
+def test_a_whole_context_is_final(final, document):
+    shown = final.html()
+    assert final.document["blanks"] == []
     for key, text in whole_context().items():
         for one in text.values() if isinstance(text, dict) else [text]:
             assert one in shown, key

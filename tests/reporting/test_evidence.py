@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hospitals import FEW, hospital_policy
-from test_context import whole_context
+from hospitals import FEW, hospital_policy, whole_context
 
 import ldiv_db
 from ldiv_db.policy.context import Guideline, ReleaseContext
@@ -16,10 +15,6 @@ from ldiv_db.reporting.table_text import words_in
 
 pytestmark = pytest.mark.usefixtures("remembered")
 KEYS = {"clause", "asks", "sections", "context", "needs", "by", "only_if", "otherwise", "never"}
-
-
-def document_of(con, **asked):
-    return ldiv_db.report(con, "published", hospital_policy(), **FEW, **asked).document
 
 
 def states(document):
@@ -64,8 +59,8 @@ def test_without_a_context_what_people_know_is_open(document):
     assert found["tehdas2", "Synthetic data"]["state"] == NOT_APPLICABLE
 
 
-def test_with_a_whole_context_only_what_no_report_answers_is_open(hospital):
-    found = states(document_of(hospital, context=whole_context()))
+def test_with_a_whole_context_only_what_no_report_answers_is_open(final):
+    found = states(final.document)
     for (key, name), clause in found.items():
         written = next(one for other, one in clauses() if (other, one["clause"]) == (key, name))
         if clause["state"] == OPEN:

@@ -37,7 +37,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("algorithm", "require", "l"), some(CASES, 2))
+@pytest.mark.parametrize(("algorithm", "require", "l"), some(CASES))
 def test_what_is_said_is_what_is_asked(con: Any, algorithm: str, require: list[Any], l: int | None) -> None:
     con.execute(
         "CREATE TABLE t AS SELECT 20 + i * 7 % 50 AS age, 't' || i % 3 AS town, 'd' || i % 5 AS s FROM range(100) r(i)"

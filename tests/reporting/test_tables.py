@@ -6,8 +6,6 @@ import copy
 import json
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import duckdb
@@ -18,6 +16,7 @@ import ldiv_db
 from ldiv_db.reporting.verification import verify_report
 from tests.attacking.test_tables import places
 from tests.html_pages import Page
+from tests.reporting.hospitals import undone
 from tests.reporting.test_page import HEADINGS
 from tests.running.schemas import drawn, fill, policy_of, published, rows_of
 
@@ -55,16 +54,6 @@ def document(report: Any) -> Any:
 def public(clinic: Any, document: Any) -> Any:
     """Of the release that the run's number names."""
     return ldiv_db.report(clinic, document["statement"]["run"]["run_id"], clinic_policy(), public=True)
-
-
-@contextmanager
-def undone(con: Any) -> Iterator[None]:
-    """What is done to the tables is undone."""
-    con.execute("BEGIN")
-    try:
-        yield
-    finally:
-        con.execute("ROLLBACK")
 
 
 def rows(con: Any, query: str) -> list[Any]:

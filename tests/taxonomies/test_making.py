@@ -81,12 +81,23 @@ NO_CODES = [
 ]  # fmt: skip
 
 
+@pytest.fixture
+def few_blocks(monkeypatch):
+    """A few blocks of ICD-10-CM: statements with all of them take most of a run's time."""
+    kept = {"A00-A09", "B99-B99", "E08-E13", "I10-I1A", "J09-J18"}
+    rows = [row for row in making._rows("icd10cm.csv") if row["block"] in kept]
+    assert {row["block"] for row in rows} == kept
+    monkeypatch.setattr(making, "_rows", lambda file: rows)
+
+
+@pytest.mark.usefixtures("few_blocks")
 def test_what_is_no_code_of_a_diagnosis_is_refused(con):
     problem = refused(con, "VARCHAR", ["E11.9", *NO_CODES * 2, None, "I10"], {"taxonomy": "icd10cm"})
     assert f"has no leaf for {len(NO_CODES)} values of the source" in problem.what
     assert "E11.9 or E119" in problem.hint and "nullif" in problem.hint and "--show-values" in problem.hint
 
 
+@pytest.mark.usefixtures("few_blocks")
 def test_numbers_are_no_codes_of_diagnoses(con):
     assert "for 2 values" in refused(con, "DOUBLE", [250.0, 401.1], {"taxonomy": "icd10cm"}).what
 
@@ -137,7 +148,7 @@ def test_what_may_be_another_zip_code_is_refused(con):
         pytest.param("INTEGER", [12345, 90210], [5, 3, 1], ""),
         pytest.param("VARCHAR", ["AB1", "AB12"], [5, 3], ""),
         pytest.param("INTEGER", [1, 10], [2], ""),
-    ], 2),
+    ]),
 )  # fmt: skip
 def test_prefixes_of_codes_of_several_lengths_are_told(con, column, values, prefix, counts):
     policy, _ = run(con, column, values, {"taxonomy": {"prefix": prefix}}, 1)
@@ -145,6 +156,7 @@ def test_prefixes_of_codes_of_several_lengths_are_told(con, column, values, pref
     assert len(told) == bool(counts) and all(counts in note and 'lpad(CAST("q" AS' in note for note in told)
 
 
+@pytest.mark.usefixtures("few_blocks")
 def test_siblings_meet_in_their_block(con):
     values = ["E08.9", "E13.9", "A00.0", "B99.9", "J09.X1", "J09.X2"]
     _, found = run(con, "VARCHAR", values, {"taxonomy": "icd10cm"}, 2)
@@ -187,7 +199,6 @@ def test_plain_numbers_have_open_ends(con, kind):
     measured = ldiv_db.measure(con, "out", policy)
     assert abs(measured.loss.lm_mean - sum(losses) / len(losses)) < 1e-8
     assert measured.rows_uncovered == 0
-    assert ldiv_db.check(con, "out", policy=policy)[0].holds
     con.execute("CREATE TABLE known AS SELECT 500 AS q UNION ALL SELECT -500 UNION ALL SELECT 18")
     assert ldiv_db.attack(con, "out", policy=policy, known="known").attacks
 
@@ -252,7 +263,6 @@ def test_spellings_of_a_quasi_identifier_are_one_value(con):
     values = ["F", " f", "f", "M", "m ", "ﬀ", None, None]
     policy, found = run(con, "VARCHAR", values, {"same": ["trim", "casefold"]}, 1)
     assert found == {"F": {"f"}, " f": {"f"}, "f": {"f"}, "M": {"m"}, "m ": {"m"}, "ﬀ": {"ﬀ"}, None: {None}}
-    assert ldiv_db.check(con, "out", policy=policy)[0].holds and ldiv_db.measure(con, "out", policy=policy)
     told = ldiv_db.attack(con, "out", policy=policy, known="t")
     (linked,) = (attack for attack in told.attacks if attack.name == "linking")
     assert (linked.figures["no_class"], linked.figures["one_class"]) == (0, 8)
