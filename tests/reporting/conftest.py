@@ -23,6 +23,7 @@ def hospital() -> Iterator[Any]:
         con.execute("CREATE TABLE copied AS FROM published ORDER BY disease DESC, age")
         con.execute("CREATE TABLE changed AS FROM published")
         con.execute("UPDATE changed SET disease = 'zzother' WHERE rowid = 7")
+        con.execute("CREATE TABLE named AS SELECT *, 'zzname' AS name FROM published")
         con.execute("CREATE TABLE others AS FROM patients")
         for name, columns in {"everybody": ["age", HOSTILE], "everybodys_ages": ["age"]}.items():
             names = ", ".join(map(quoted, columns))

@@ -6,7 +6,7 @@ import collections
 from fractions import Fraction
 
 import pytest
-from hospitals import HOSTILE, fill_hospital, hospital_policy, quoted
+from hospitals import HOSTILE, fill_hospital, hospital_policy, quoted, undone
 from strategies import some
 
 import ldiv_db
@@ -101,12 +101,10 @@ def test_without_a_policy_labels_stand_for_nothing(hospital):
     assert len(found["verdicts"]) == 11 and whys == {"needs a policy, which says what labels stand for"}
 
 
-def test_without_its_source_a_report_says_what_it_lacks(con):
-    fill_hospital(con)
-    policy = hospital_policy()
-    ldiv_db.run(con, policy)
-    con.execute("DROP TABLE patients")
-    report = ldiv_db.report(con, "published", policy, **FEW)
+def test_without_its_source_a_report_says_what_it_lacks(hospital):
+    with undone(hospital):
+        hospital.execute("DROP TABLE patients")
+        report = ldiv_db.report(hospital, "published", hospital_policy(), **FEW)
     found = report.document
     assert verdict_of(found, "definetti")["why"] == verdict_of(found, "linking")["why"] == "needs people of the source"
     assert verdict_of(found, "replay")["why"] == "needs the source"

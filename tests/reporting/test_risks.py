@@ -230,23 +230,21 @@ def test_guarantees_are_those_of_the_documentation():
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("table", "changes", "words"),
     some(
         [
             pytest.param(
+                "published",
                 {"sensitive": {"disease": {"harmless": ["zzflu"]}}, "require": [{"frequency": 1}]},
                 "harmless values of disease: 1",
             ),
-            pytest.param({}, "mean much the same"),
-            pytest.param({"keep": ["name"], "identifiers": None}, "Columns are published as they are"),
+            pytest.param("published", {}, "mean much the same"),
+            pytest.param("named", {"keep": ["name"], "identifiers": None}, "Columns are published as they are"),
         ]
     ),
 )
-def test_residual_risks_follow_from_the_policy(con, changes, words):
-    fill_hospital(con)
-    policy = hospital_policy(**changes)
-    ldiv_db.run(con, policy)
-    document = ldiv_db.report(con, "published", policy, public=True).document
+def test_residual_risks_follow_from_the_policy(hospital, table, changes, words):
+    document = ldiv_db.report(hospital, table, hospital_policy(**changes), public=True).document
     assert any(words in line for line in document["residual"])
 
 
