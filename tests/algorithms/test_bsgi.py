@@ -12,6 +12,8 @@ from strategies import some
 
 import ldiv_db
 
+pytestmark = pytest.mark.usefixtures("no_remedies")
+
 TREES = ("education", "marital_status", "native_country", "race", "sex", "workclass")
 QI = ("age", *TREES)
 #: The classes of the paper's Table 5, and the mean loss of a cell, at most.

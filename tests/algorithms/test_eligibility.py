@@ -10,6 +10,8 @@ from tables import fill
 import ldiv_db
 from ldiv_db.running.run import plan
 
+pytestmark = pytest.mark.usefixtures("no_remedies")
+
 POLICY: dict[str, Any] = {
     "source": "visits", "target": "released", "quasi_identifiers": {"age": {"numeric": True}}, "sensitive": ["dx"],
     "require": [{"distinct": 2}], "algorithm": {"name": "bsgi", "select": "bisect"}, "seed": 1,

@@ -19,6 +19,8 @@ from ldiv_db.algorithms.decomposition.grouping import largest_l_quotas
 from tests.benchmarks.command import engine_on
 from tests.benchmarks.decomposition import TABLE_7A, make_people
 
+pytestmark = pytest.mark.usefixtures("no_remedies")
+
 WORKCLASS = [22286, 2499, 2067, 1279, 1074, 943, 14]
 GROUPS_7A = {7: 14, 6: 957, 5: 1655, 4: 2625, 3: 3938, 2: 7876, 1: 30162}
 

@@ -296,6 +296,7 @@ def test_what_is_infeasible_is_said_with_its_numbers(case):
         publish(wanted)
 
 
+@pytest.mark.usefixtures("no_remedies")
 @pytest.mark.parametrize("select", some(WAYS))
 def test_no_class_at_all_is_refused(select):
     """Each attribute alone allows a class of three, both together allow none."""

@@ -271,6 +271,7 @@ def test_a_table_must_be_named_on_a_connection(con):
         ldiv_db.profile(con)
 
 
+@pytest.mark.usefixtures("no_remedies")
 def test_an_error_closes_what_was_opened(people, monkeypatch):
     opened = []
 

@@ -18,6 +18,8 @@ from tables import fill
 import ldiv_db
 from ldiv_db import InfeasibleError
 
+pytestmark = pytest.mark.usefixtures("no_remedies")
+
 COLUMNS = {"id": "INTEGER", "person": "VARCHAR", "age": "INTEGER", "s": "VARCHAR"}
 #: What makes the classes: by `bsgi` of people with several rows as well.
 WAYS = ("auto", "topdown", "mondrian", "peel", "stratified", "tp", "bsgi", "bsgi of people", "peel beside harmless")

@@ -19,6 +19,8 @@ from ldiv_db.running.preview import describe_plan
 from ldiv_db.running.run import plan
 from ldiv_db.solving import improve
 
+pytestmark = pytest.mark.usefixtures("no_remedies")
+
 #: A run of it is several runs.
 ALL = {"name": "auto", "effort": "thorough"}
 NEW = {"table": "out", "if_exists": "replace"}
