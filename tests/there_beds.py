@@ -13,8 +13,8 @@ from ldiv_db.database.warehouses import Warehouse
 
 COLUMNS = [("rid", "integer"), ("age", "integer"), ("town", "text"), ("dose", "double"), ("secret", "text")]
 TYPES = {"integer": "INTEGER", "text": "VARCHAR", "double": "DOUBLE"}
-#: What makes a table with the columns of a release, which a run that fails has to leave as it is.
-OLD_RELEASE = "CREATE TABLE released AS SELECT '*' AS age, town, 'x' AS dose, secret FROM people WHERE rid < 7"
+#: What makes a table as that of a release of one class, which a run that fails has to leave as it is.
+OLD_RELEASE = "CREATE TABLE released AS SELECT '*' AS age, '*' AS town, '*' AS dose, secret FROM people"
 
 
 def wipe(server):
