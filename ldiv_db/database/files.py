@@ -75,10 +75,10 @@ def abandoned(parent: Path, name: str) -> dict[str, Path]:
     form = re.compile(re.escape(f".{name}.ldiv-") + "([0-9a-f]{32})")
     folders = {}
     with suppress(OSError):
-        for path in sorted(parent.iterdir()):
-            match = form.fullmatch(path.name)
-            if match and path.is_dir() and _is_free(path):
-                folders[match[1]] = path
+        ours = [path for path in parent.iterdir() if form.fullmatch(path.name)]  # of many, in a folder of all programs'
+        for path in sorted(ours):
+            if path.is_dir() and _is_free(path):
+                folders[path.name[-32:]] = path
     return folders
 
 

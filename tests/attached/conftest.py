@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import shutil
 import uuid
 import zlib
 from collections.abc import Callable
@@ -50,7 +51,7 @@ def skip_without(kind: str) -> None:
     pytest.skip(why)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def needs() -> Callable[[str], None]:
     """Skips the test without a kind of database, or of table."""
     return skip_without
@@ -110,12 +111,12 @@ def home_of(kind: str, folder: Path) -> Home:
     return home
 
 
-def _postgres() -> str:
-    """The address of a new database of the server that is shared by the tests of a process."""
+def _postgres(template: str = "template1") -> str:
+    """The address of a new database of the server that is shared by the tests of a process, a copy of another."""
     import servers  # noqa: PLC0415
 
     host, name = servers.started("postgres").connection.info.host, f"clinic_{uuid.uuid4().hex[:8]}"
-    servers.started("postgres").execute(f"CREATE DATABASE {name}")
+    servers.started("postgres").execute(f"CREATE DATABASE {name} TEMPLATE {template}")
     return f"postgres:host={host} user=postgres dbname={name}"
 
 
@@ -134,6 +135,22 @@ def home(request: pytest.FixtureRequest, tmp_path: Path) -> Home:
 @pytest.fixture
 def postgres(tmp_path: Path) -> Home:
     return home_of("postgres", tmp_path)
+
+
+@pytest.fixture(scope="session")
+def first_published(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """A database of PostgreSQL's after a run, which nobody changes."""
+    home = home_of("postgres", tmp_path_factory.mktemp("published"))
+    home.run()
+    return home
+
+
+@pytest.fixture
+def published(first_published: Home, tmp_path: Path) -> Home:
+    """A copy of it."""
+    shutil.copytree(first_published.folder, tmp_path, dirs_exist_ok=True)
+    address = _postgres(first_published.address.rpartition("=")[2])
+    return Home("postgres", tmp_path, address, SQL["postgres"](address))
 
 
 @pytest.fixture

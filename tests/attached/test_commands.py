@@ -29,20 +29,16 @@ def in_a_file(home: Any) -> Counter[tuple[Any, ...]]:
     return Counter(rows)
 
 
-def test_a_run_publishes_there_what_it_publishes_in_a_file(home: Any) -> None:
+def test_a_run_publishes_and_the_commands_answer_as_on_a_file(home: Any) -> None:
+    assert home.json("plan", home.policy)["rows_in"] == 24
     result = home.json("run", home.policy)
     assert published(home) == in_a_file(home)
     runs = home.sql(f"SELECT run_id, source, target, rows_published, status FROM {home.table('run')}")
     assert runs == [(result["run_id"], "patients", "released", 24, "published")]
     assert home.json("migrate")["pending"] == []
-
-
-def test_the_commands_answer_as_on_a_file(home: Any) -> None:
     asked = ["--qi", "age", "--qi", "country", "--sensitive", "disease"]
     assert home.json("profile", "patients", *asked)["rows"] == 24
-    assert home.json("plan", home.policy)["rows_in"] == 24
-    run_id = home.json("run", home.policy)["run_id"]
-    assert home.json("runs")["runs"][0]["run_id"] == run_id
+    assert home.json("runs")["runs"][0]["run_id"] == result["run_id"]
     assert home.json("check", "released", *asked, "--require", "k:3")["holds"]
     assert home.json("measure", "released", "--policy", home.policy)["rows_published"] == 24
     attacked = home.json("attack", "released", *asked, "--require", "k:3")

@@ -49,16 +49,13 @@ def state(home: Any) -> tuple[list[Any], list[Any]]:
     return sorted(home.sql("SELECT * FROM released")), sorted(home.sql(f"SELECT run_id FROM {home.table('run')}"))
 
 
-@pytest.mark.parametrize(
-    "word", some(["INSERT INTO", "COMMIT", "snapshot", "BEGIN", "DELETE FROM", "run_requirement"], 2)
-)
-def test_a_backend_that_is_ended_is_an_error_and_nothing_else(word: str, postgres: Any) -> None:
-    postgres.run()
-    sent = statements_of(postgres)
-    before = state(postgres)
+@pytest.mark.parametrize("word", some(["COMMIT", "INSERT INTO", "snapshot", "BEGIN", "DELETE FROM", "run_requirement"]))
+def test_a_backend_that_is_ended_is_an_error_and_nothing_else(word: str, published: Any) -> None:
+    sent = statements_of(published)
+    before = state(published)
 
     def end() -> None:
-        postgres.sql(
+        published.sql(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
@@ -66,11 +63,11 @@ def test_a_backend_that_is_ended_is_an_error_and_nothing_else(word: str, postgre
     listener = at_statement(first(sent, word), end)
     policy = policy_document(target=REPLACED, seed=9)
     try:
-        ldiv_db.run(postgres.address, policy, folder=postgres.folder, listener=listener)
+        ldiv_db.run(published.address, policy, folder=published.folder, listener=listener)
     except DatabaseError as error:
         assert "the server ended the connection" in str(error), str(error)
-        assert state(postgres) == before
-    assert len(postgres.run(target=REPLACED)["run_id"]) == 32
+        assert state(published) == before
+    assert len(published.run(target=REPLACED)["run_id"]) == 32
 
 
 @pytest.fixture
@@ -121,7 +118,7 @@ REVOKED = {
 }
 
 
-@pytest.mark.parametrize("revoked", some(REVOKED, 2))
+@pytest.mark.parametrize("revoked", some(REVOKED))
 def test_what_is_not_permitted_is_said_and_nothing_written(revoked: str, postgres: Any) -> None:
     database = postgres.address.rpartition("=")[2]
     role = f"ana_{database}"
@@ -156,26 +153,24 @@ def test_leave_to_make_schemas_is_not_asked_for_where_they_are_there(postgres: A
 
 
 @pytest.mark.parametrize("locked", some(["released", "patients"]))
-def test_a_lock_of_another_session_is_waited_for_so_long(locked: str, postgres: Any) -> None:
-    postgres.run()
-    before = state(postgres)
-    hurried = f"{postgres.address} options='-c lock_timeout=300ms'"
-    with psycopg.connect(postgres.address.partition(":")[2]) as other:
+def test_a_lock_of_another_session_is_waited_for_so_long(locked: str, published: Any) -> None:
+    before = state(published)
+    hurried = f"{published.address} options='-c lock_timeout=300ms'"
+    with psycopg.connect(published.address.partition(":")[2]) as other:
         other.execute(f"LOCK TABLE {locked} IN ACCESS EXCLUSIVE MODE")
-        postgres.write_policy(target=REPLACED)
-        called = postgres.call("run", hurried, postgres.policy)
+        published.write_policy(target=REPLACED)
+        called = published.call("run", hurried, published.policy)
     assert called.exit_code == 3 and "another session holds a lock" in called.output, called.output
-    assert state(postgres) == before
+    assert state(published) == before
 
 
 @pytest.mark.slow
-def test_a_reader_sees_the_old_release_or_the_new(postgres: Any) -> None:
-    postgres.run()
+def test_a_reader_sees_the_old_release_or_the_new(published: Any) -> None:
     sizes: set[int] = set()
     done = threading.Event()
 
     def read() -> None:
-        with psycopg.connect(postgres.address.partition(":")[2], autocommit=True) as connection:
+        with psycopg.connect(published.address.partition(":")[2], autocommit=True) as connection:
             while not done.is_set():
                 sizes.add(connection.execute("SELECT count(*) FROM released").fetchall()[0][0])
 
@@ -183,7 +178,7 @@ def test_a_reader_sees_the_old_release_or_the_new(postgres: Any) -> None:
     reader.start()
     for number in range(4):
         source = ("others", "patients")[number % 2]
-        ldiv_db.run(postgres.address, policy_document(source=source, target=REPLACED), folder=postgres.folder)
+        ldiv_db.run(published.address, policy_document(source=source, target=REPLACED), folder=published.folder)
         time.sleep(0.05)
     done.set()
     reader.join()

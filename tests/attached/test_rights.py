@@ -98,7 +98,7 @@ def test_the_grants_of_the_page_are_enough(postgres: Any, role: str) -> None:
     assert postgres.call("migrate", postgres.address).exit_code == 0
     postgres.sql(listed.replace("publisher", role))
     postgres.write_policy(target=TARGETS[0])
-    for command in ("plan", "run", "plan", "run"):
+    for command in ("plan", "run", "run"):
         found = called(postgres, role, command)
         assert found.exit_code == 0, found.output
     assert "unchanged" in found.output

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -26,32 +27,38 @@ def document(source: Any, **changes: Any) -> dict[str, Any]:
     return {**policy_document(**changes), "source": source}
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def first_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the taxonomy and the same rows in files of several kinds."""
-    (tmp_path / "country.csv").write_text(TREE)
+    folder = tmp_path_factory.mktemp("sources")
+    (folder / "country.csv").write_text(TREE)
     with duckdb.connect() as con:
         con.execute("CREATE TABLE patients (name VARCHAR, age INTEGER, country VARCHAR, disease VARCHAR, ward VARCHAR)")
         con.executemany("INSERT INTO patients VALUES (?, ?, ?, ?, ?)", ROWS)
-        con.execute(f"COPY patients TO '{tmp_path}/hive' (FORMAT parquet, PARTITION_BY (ward))")
-        con.execute(f"COPY (FROM patients WHERE age < 40) TO '{tmp_path}/part-1.parquet'")
-        con.execute(f"COPY (FROM patients WHERE age >= 40) TO '{tmp_path}/part-2.parquet'")
+        con.execute(f"COPY patients TO '{folder}/hive' (FORMAT parquet, PARTITION_BY (ward))")
+        con.execute(f"COPY (FROM patients WHERE age < 40) TO '{folder}/part-1.parquet'")
+        con.execute(f"COPY (FROM patients WHERE age >= 40) TO '{folder}/part-2.parquet'")
     text = "\n".join([",".join(COLUMNS), *(",".join(map(str, row)) for row in ROWS)])
-    (tmp_path / "packed.csv.gz").write_bytes(gzip.compress(text.encode()))
+    (folder / "packed.csv.gz").write_bytes(gzip.compress(text.encode()))
     lines = [json.dumps(dict(zip(COLUMNS, row, strict=True))) for row in ROWS]
-    (tmp_path / "lines.jsonl").write_text("\n".join(lines))
-    return tmp_path
+    (folder / "lines.jsonl").write_text("\n".join(lines))
+    return folder
+
+
+@pytest.fixture
+def folder(first_folder: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(first_folder, tmp_path, dirs_exist_ok=True)
 
 
 def released(con: Any) -> list[tuple[Any, ...]]:
     return sorted(con.execute("SELECT age, country, disease, ward FROM released").fetchall())
 
 
-@pytest.fixture
-def expected(folder: Path) -> list[tuple[Any, ...]]:
+@pytest.fixture(scope="module")
+def expected(first_folder: Path) -> list[tuple[Any, ...]]:
     with duckdb.connect() as con:
-        con.execute(f"CREATE TABLE patients AS FROM '{folder}/lines.jsonl'")
-        ldiv_db.run(con, document("patients"), folder=folder)
+        con.execute(f"CREATE TABLE patients AS FROM '{first_folder}/lines.jsonl'")
+        ldiv_db.run(con, document("patients"), folder=first_folder)
         return released(con)
 
 

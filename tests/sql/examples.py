@@ -102,7 +102,8 @@ def run_example(con, template):
             kinds = [type_of([row[i] for row in table.rows]) for i in range(len(table.columns))]
             columns = ", ".join(f'"{column}" {kind}' for column, kind in zip(table.columns, kinds, strict=True))
             con.execute(f'CREATE OR REPLACE TEMP TABLE "{name}" ({columns})')
-            con.executemany(f'INSERT INTO "{name}" VALUES ({", ".join("?" * len(table.columns))})', table.rows)
+            rows = ", ".join([f"({', '.join('?' * len(table.columns))})"] * len(table.rows))
+            con.execute(f'INSERT INTO "{name}" VALUES {rows}', [value for row in table.rows for value in row])
             if is_param(template, name):
                 params[name] = Relation(("temp", "main", name))
     words = head.get("options") or ()

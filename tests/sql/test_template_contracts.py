@@ -1037,7 +1037,7 @@ SCENARIOS = {
 
 #: Those that each pass runs: of quick ones those that reach the most templates.
 FEW = (
-    "read_a_file", "profile_orders", "count_sets", "measure_everything", "compose", "spare_harmless_values",
+    "read_a_file", "profile_orders", "measure_everything", "compose", "spare_harmless_values",
 )  # fmt: skip
 
 
@@ -1090,8 +1090,12 @@ LOOPS = {
 }
 
 
+def all_runs(recorded):
+    return len(recorded) == len(SCENARIOS)
+
+
 def test_no_statement_tries_every_pair_of_rows(loops, recorded):
-    assert set(loops) <= set(LOOPS) and (len(recorded) < len(SCENARIOS) or set(loops) == set(LOOPS)), loops
+    assert set(loops) <= set(LOOPS) and (not all_runs(recorded) or set(loops) == set(LOOPS)), loops
 
 
 def test_outer_joins_ask_for_the_joined_table_only(statements):
@@ -1244,9 +1248,10 @@ def test_what_settings_or_the_order_of_rows_would_decide_is_found(sql, found):
 
 
 @pytest.mark.parametrize("dialect", some(["spark", "postgres"]))
-def test_every_statement_transpiles(statements, dialect):
+def test_every_statement_transpiles(statements, recorded, dialect):
     failed = {}
-    for template, _, tree in statements:
+    ways = statements if all_runs(recorded) else {way[0]: way for way in statements}.values()  # one a template
+    for template, _, tree in ways:
         try:
             sql = tree.sql(dialect=dialect, unsupported_level=sqlglot.ErrorLevel.RAISE)
             sqlglot.parse_one(sql, read=dialect)
