@@ -15,6 +15,9 @@ from homes import policy_document
 from strategies import some
 
 import ldiv_db
+from ldiv_db.database.addresses import address_of
+from ldiv_db.database.attach import attach_address, open_address
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError
 from ldiv_db.publishing import draft as drafts
 
@@ -57,9 +60,6 @@ def test_the_audit_reads_what_stands_in_the_database(published: Any) -> None:
 
 
 def test_a_caller_s_transaction_is_joined(home: Any) -> None:
-    from ldiv_db.database.addresses import address_of  # noqa: PLC0415
-    from ldiv_db.database.attach import open_address  # noqa: PLC0415
-
     with open_address(address_of(home.address)) as con:
         con.execute("BEGIN")
         ldiv_db.run(con, ldiv_db.read_policy(home.policy), folder=home.folder)
@@ -343,9 +343,10 @@ def test_names_are_looked_up_as_the_server_does(postgres: Any) -> None:
     name = postgres.address.rpartition("=")[2]
     postgres.sql("CREATE SCHEMA ward; CREATE TABLE ward.patients AS SELECT * FROM patients WHERE age < 50")
     postgres.sql(f"ALTER DATABASE {name} SET search_path = ward, public")
-    assert postgres.json("profile", "patients")["rows"] < 24
-    assert postgres.json("profile", "public.patients")["rows"] == 24
-    assert postgres.json("profile", f"{name}.public.patients")["rows"] == 24
+    with open_address(address_of(postgres.address), read_only=True) as con:
+        assert ldiv_db.profile(con, "patients").rows < 24
+        assert ldiv_db.profile(con, "public.patients").rows == 24
+        assert ldiv_db.profile(con, f"{name}.public.patients").rows == 24
     postgres.run()
     assert postgres.sql("SELECT count(*) < 24 FROM ward.released") == [(True,)]
     postgres.sql(f"CREATE SCHEMA {name}; CREATE TABLE {name}.odd AS SELECT * FROM patients")
@@ -353,12 +354,6 @@ def test_names_are_looked_up_as_the_server_does(postgres: Any) -> None:
 
 
 def test_from_python_names_of_attached_databases_and_frames_resolve(home: Any) -> None:
-    import duckdb  # noqa: PLC0415
-
-    from ldiv_db.database.addresses import address_of  # noqa: PLC0415
-    from ldiv_db.database.attach import attach_address  # noqa: PLC0415
-    from ldiv_db.database.engine import Engine  # noqa: PLC0415
-
     with duckdb.connect() as con:
         attach_address(Engine(con), address_of(home.address), "lite")
         assert ldiv_db.profile(con, "lite.patients").rows == 24
