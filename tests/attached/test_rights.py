@@ -46,8 +46,9 @@ def granted_in_turn(postgres: Any, role: str) -> list[str]:
         if planned.exit_code == 0:
             return found
         assert planned.exit_code == 3 and "lacks rights" in planned.output, planned.output
-        ran = called(postgres, role, "run")
-        assert ran.exit_code == 3 and grants(ran.output) == grants(planned.output)
+        if not found:  # a run says the same
+            ran = called(postgres, role, "run")
+            assert ran.exit_code == 3 and grants(ran.output) == grants(planned.output)
         assert postgres.sql("SELECT count(*) FROM pg_class") == before
         if "ldiv migrate" in planned.output:
             assert postgres.call("migrate", postgres.address).exit_code == 0
