@@ -512,7 +512,7 @@ def test_a_pair_is_refused_by_name_or_goes_together(one: str) -> None:
                 assert not said or any(words in said for words in beside(one, other)), (one, other, limit, said)
 
 
-@search(4, draw=draws)
+@search(2, draw=draws)
 def test_a_pair_plans(beds: Beds, draw: random.Random) -> None:
     """What is not in the table, or is no longer by a way out."""
     one, other = draw.choices(list(GIVEN), k=2)
