@@ -216,7 +216,8 @@ def _read(flow: EngineFlow, axis: KnownAxis) -> KnownAxis:
     unread = labels.count_unread(engine, published, chosen)["count"]
     if unread:
         hint = labels.RANGE_FORMS if axis.by_range else "ranges are read only under `numeric: true`, without a taxonomy"
-        raise PolicyError([Problem(axis.name, f"{unread:,} of its labels are {_no_label(axis)}", hint)])
+        what = f"{unread:,} of its labels are {_no_label(axis)}"
+        raise PolicyError([Problem(f"quasi_identifiers.{axis.name}", what, hint)])
     flow.know(spans=covered, levels=engine.count(dictionary).bit_length() + 1)
     flow.step("kinds", "number_kinds")
     flow.step("label_nodes", "list_label_nodes")

@@ -114,8 +114,8 @@ def _read_boxes(table: AttackedTable) -> tuple[list[tuple[Nodes, int]], list[Tre
     counted = engine.rows("attacking/refinement/count_boxes", classes=table.classes, axes=axes)
     engine.drop(*(axis["nodes"] for axis in axes))
     found = list(zip(*counted, strict=True))[1:]
-    what = "has labels that are not in its taxonomy"
-    refuse([Problem(axis.name, what) for axis, nodes in zip(table.axes, found, strict=True) if None in nodes])
+    unknown = [f"quasi_identifiers.{axis.name}" for axis, nodes in zip(table.axes, found, strict=True) if None in nodes]
+    refuse([Problem(key, "has labels that are not in its taxonomy") for key in unknown])
     trees = [tree_of(taxonomy, nodes) for taxonomy, nodes in zip(taxonomies, found, strict=True)]
     return sorted((tuple(nodes), rows) for rows, *nodes in counted), trees
 

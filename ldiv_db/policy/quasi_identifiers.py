@@ -75,7 +75,7 @@ def column_problems(
     problems, listed = list(_missing(policy, columns)), {name.lower() for _, name in policy.roles()}
     way_out = "list it under identifiers, quasi_identifiers, sensitive or keep"
     problems += [
-        Problem(column.name, "is a column of the source that the policy does not classify", way_out)
+        Problem("source", f"has a column {column.name} that the policy does not classify", way_out)
         for column in columns
         if lists_all and column.name.lower() not in listed
     ]

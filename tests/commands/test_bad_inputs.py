@@ -45,11 +45,12 @@ def listing(**categories: Any) -> dict[str, Any]:
 POLICIES: dict[str, list[dict[str, Any]]] = {
     "sorce": each("sorce", "x"),
     "policy": each("", 1),
-    "source": each(
-        "source",
-        *(None, ["patients"], 3, "", "main.patient", "main..", "patients; DROP TABLE patients", "(SELECT 1)"),
-        *("a.b.c.d", "none.parquet", "*.parquet", "nonsense.parquet", "nonsense.json", "empty.csv"),
-    ),
+    "source": [
+        *each("source", None, ["patients"], 3, "", "main.patient", "main..", "patients; DROP TABLE patients"),
+        *each("source", "(SELECT 1)", "a.b.c.d", "none.parquet", "*.parquet", "nonsense.parquet", "nonsense.json"),
+        *each("source", "empty.csv"),
+        *each("keep", []),  # leaves out a column of the source
+    ],
     "seed": each("seed", "x", -1, 2**127, 1.5),
     "nulls": each("nulls", "drop"),
     "nulls_sensitive": each("nulls_sensitive", True),
@@ -60,7 +61,6 @@ POLICIES: dict[str, list[dict[str, Any]]] = {
     "keep.wrd": each("keep", ["wrd", "ward"]),
     "keep.DISEASE": each("keep", ["ward", "DISEASE"]),
     "keep.ward": each("keep", ["ward", "ward"]),
-    "ward": each("keep", []),
     "output": [
         *each("output", "class_id", {"class": True}, {"class_id": "maybe"}, {"class_id": False}),
         {"source": "numbered", "keep": ["ward", "class_id"]},
@@ -94,7 +94,7 @@ POLICIES: dict[str, list[dict[str, Any]]] = {
         {"source": "old", **trees({"ranges": [1]})[0]},
     ],
     # -- sensitive attributes and requirements
-    "disease sensitive": each("sensitive", None, []),
+    "source sensitive": each("sensitive", None, []),
     "sensitive": each("sensitive", 3),
     "sensitive.weight": [listing(weight=1)],
     "sensitive.categories": [

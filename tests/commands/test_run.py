@@ -154,7 +154,7 @@ def test_the_hint_writes_a_name_as_a_policy_does(bed: Any) -> None:
 QUASI = {"age": {"numeric": True}, "country": {"taxonomy": {"file": "country.csv"}}}
 #: What is changed of a policy, and the codes that a plan and a run refuse it by.
 REFUSALS: list[tuple[str, dict[str, Any]]] = [
-    ("disease sensitive", {"sensitive": ["diseese"]}),
+    ("source sensitive", {"sensitive": ["diseese"]}),
     ("require seed sensitiv", {"sensitiv": 1, "require": None, "seed": -1}),
     ("source", {"source": HOSTILE}),
     ("target.table", {"target": HOSTILE}),

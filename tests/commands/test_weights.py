@@ -105,7 +105,7 @@ def test_the_counts_of_counts_are_refused(counted: Any) -> None:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"weight": None}, "n: is a column of the source that the policy does not classify"),
+        ({"weight": None}, "source: has a column n that the policy does not classify"),
         ({"weight": "m"}, "weight.m: the source has no such column"),
         ({"weight": ["n"]}, "weight"),
         ({"algorithm": {"name": "tds", "class": "ward"}}, "algorithm.class: ward is not published as it is"),

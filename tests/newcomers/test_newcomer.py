@@ -30,7 +30,7 @@ def test_failures_are_json_too(bed: Any) -> None:
     bed.write_policy(keep=[], algorithm="bsgy")
     called = bed.run("--json")
     assert called.code == 2
-    assert [p["key"] for p in error(called, "policy")] == ["ward", "algorithm.name"]
+    assert [p["key"] for p in error(called, "policy")] == ["source", "algorithm.name"]
     bed.write_policy(require=[{"distinct": 9}])
     called = bed.run("--json")
     assert (called.code, len(error(called, "infeasible"))) == (1, 1)

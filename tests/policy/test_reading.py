@@ -141,11 +141,13 @@ def test_column_problems_at_once():
         "ward": "VARCHAR",
         "ssn": "VARCHAR",
     }
-    found = by_key(column_problems(parse_policy(GOOD), columns(**types)))
+    problems = column_problems(parse_policy(GOOD), columns(**types))
+    found = by_key(problems)
     assert "did you mean 'twon'" in found["quasi_identifiers.town"]
-    assert "does not classify" in found["twon"] and "does not classify" in found["ssn"]
+    said = [problem.what for problem in problems if problem.key == "source"]
+    assert said == [f"has a column {name} that the policy does not classify" for name in ("twon", "ssn")]
     assert "ranges need numbers, dates or timestamps, the column is VARCHAR" in found["quasi_identifiers.age"]
-    assert len(found) == 4
+    assert len(found) == 3 and len(problems) == 4
 
 
 def test_a_column_class_id_in_the_way():
