@@ -155,7 +155,7 @@ class Problem:
 
     @property
     def code(self) -> str:
-        """The key without the names below `_OF_NAMES`: `tables.key` for `tables.stays.key`, `taxonomy` for its file."""
+        """The key without names below `tables`, `sensitive` and such: `tables.key` for `tables.stays.key`."""
         words, code = self.key.lstrip("-").split(" ")[0].split("."), list[str]()
         while words:
             code.append(words.pop(0))

@@ -75,7 +75,7 @@ def abandoned(parent: Path, name: str) -> dict[str, Path]:
     form = re.compile(re.escape(f".{name}.ldiv-") + "([0-9a-f]{32})")
     folders = {}
     with suppress(OSError):
-        ours = [path for path in parent.iterdir() if form.fullmatch(path.name)]  # of many, in a folder of all programs'
+        ours = [path for path in parent.iterdir() if form.fullmatch(path.name)]  # other programs may have thousands
         for path in sorted(ours):
             if path.is_dir() and _is_free(path):
                 folders[path.name[-32:]] = path

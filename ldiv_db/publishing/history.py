@@ -250,8 +250,8 @@ def held_against(
         compared="releases of several tables are not held together" if fingerprint.tables else "",
         forgotten=None if is_there else forgotten(engine, resolved, [one.rows for one in read]),
     )
-    policy = (fingerprint.key, fingerprint.policy)
-    alike = [run for run in reversed(listed.runs) if (run["hash_key"], run["policy_hash"]) == policy]
+    hashed = (fingerprint.key, fingerprint.policy)
+    alike = [run for run in reversed(listed.runs) if (run["hash_key"], run["policy_hash"]) == hashed]
     alike = sorted(alike, key=lambda run: bool(_made_by(run))) if fingerprint.policy else []  # first of this version
     same = [run for run in alike if run["rows_hash"] == fingerprint.rows and not _made_by(run)]
     run, same_rows = (same[0], True) if same else _least_alike(engine, read, own.runs, fingerprint)

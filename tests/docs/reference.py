@@ -22,8 +22,6 @@ from tests.docs import output_schema, policy_schema
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference"
 _EXAMPLES = re.compile(r"\n\s*Examples?:\n(?P<examples>(?:[ ]+\S.*\n?)+)")
-#: Which requirements there are, their page says.
-_REQUIREMENTS = re.compile(r"^Requirements: .*?$(?=\n\n)", re.MULTILINE | re.DOTALL)
 #: The choices of an option, which versions of typer put into brackets of different kinds.
 _CHOICES = re.compile(r"\w+(?:\|\w+)+")
 #: So many examples of a command are on the page, of those of groups none; `--help` has them all.
@@ -103,7 +101,6 @@ def command(name: str, found: Any, shared: Mapping[str, bool], level: int = 2) -
         for inner in found.commands:
             yield from command(f"{name} {inner}", found.commands[inner], shared, level + 1)
         return
-        said = _REQUIREMENTS.sub("[How requirements are written](requirements.md).", said)
     examples = _EXAMPLES.search(f"{said}\n")
     yield _EXAMPLES.sub("\n", f"{said}\n").strip()
     if examples and level == _ALONE:
