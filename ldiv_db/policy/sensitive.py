@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from ldiv_db.database import csv_files
 from ldiv_db.database.catalog import Column, columns_of, without_members
@@ -158,6 +159,16 @@ class Required:
     specs: Sequence[RequirementSpec]
     attributes: Mapping[str, Attribute]
     texts: Mapping[tuple[int, str], Mapping[Named, Named]]
+
+    def settled(self, found: Iterable[Mapping[str, Any]]) -> Required:
+        """The same with `auto` as it was `found`: verdicts of an earlier release, with the attribute of each."""
+        known = list(found)
+
+        def settled(spec: RequirementSpec) -> RequirementSpec:
+            own = [one for one in known if one["name"] == spec.name and spec.concerns(one["sensitive"])]
+            return spec.settled(own[-1]["parameters"]) if spec.is_auto and own else spec
+
+        return replace(self, specs=[settled(spec) for spec in self.specs])
 
     def resolved(self, distribution: Distribution | None = None) -> dict[str, list[Requirement]]:
         """The requirements on each attribute."""

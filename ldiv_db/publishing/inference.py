@@ -20,7 +20,7 @@ from typing import Any
 from ldiv_db.attacking.composition import infer
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.equality import read_exactly
+from ldiv_db.database.equality import read_as_one, read_exactly
 from ldiv_db.database.errors import AuditError, count_phrase
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation
@@ -126,6 +126,9 @@ def check_releases(
         _require_sound(flow.record("count_unsound"))
         flow.know(limits=list_limits(engine, flow["cells"], limits, secret))
         flow.step("differing", "list_differing")
+        if any(limit.is_set for limit in limits) and (changed := engine.count(flow["differing"])):
+            pairs = count_phrase(changed, "pair of classes", "pairs of classes")
+            raise AuditError(f"{pairs} of two releases have rows in common and not the same sets: they were changed")
         flow.know(twins=flow.step("weighed", "weigh_twins"))
         flow.step("keys", "weigh_keys")
         flow.drop("differing")
@@ -193,10 +196,11 @@ def _load(flow: EngineFlow, releases: Sequence[Release], limits: Sequence[Limite
     engine = flow.engine
     members = engine.load("members", {"release_no": "INTEGER", "key": "VARCHAR", "group_id": "VARCHAR"}, [])
     columns = {"release_no": "INTEGER", "group_id": "VARCHAR", "attribute_no": "INTEGER", "value": "VARCHAR"}
-    cells = engine.load("cells", columns | {"n": "BIGINT"}, [])
+    cells = engine.load("cells", columns | {"n": "BIGINT", "size": "BIGINT"}, [])
     for number, release in enumerate(releases, 1):
         own: dict[str, Any] = {"group": [Identifier(name) for name in release.group], "release": number}
-        with read_exactly(engine, release.values) as values:
+        same = {limit.column.name: limit.same for limit in limits}
+        with read_as_one(engine, release.values, same) as read, read_exactly(engine, read) as values:
             counted = {"attributes": limits, "count": release.count}
             engine.insert(cells, "publishing/list_cells", published=values, **counted, **own)
         if release.people is None:

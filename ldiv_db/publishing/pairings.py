@@ -22,6 +22,7 @@ from typing import Any, Literal
 
 from ldiv_db.algorithms.decomposition.grouping import Secret
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import Members, Reading, members_of
 from ldiv_db.database.errors import count_phrase
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation
@@ -41,6 +42,13 @@ class LimitedAttribute:
     column: Identifier
     share: Fraction
     own: Mapping[str, Fraction] = field(default_factory=dict)
+    #: The steps after which its values are one.
+    same: Reading = ()
+
+    @property
+    def is_set(self) -> bool:
+        """True if rows have sets of values, of whose members it is the share of the rows that have each."""
+        return members_of(self.same) is not None
 
     @property
     def largest_l(self) -> int:
@@ -50,7 +58,8 @@ class LimitedAttribute:
     @property
     def entry(self) -> list[Any]:
         """The limit as the ledger keeps it: `entered` reads it."""
-        return [str(self.share), {digest: str(share) for digest, share in self.own.items()}]
+        steps = [vars(step) if isinstance(step, Members) else step for step in self.same]
+        return [str(self.share), {digest: str(share) for digest, share in self.own.items()}, steps]
 
     def __str__(self) -> str:
         most = f"1/{self.share.denominator}" if self.share.numerator == 1 else f"{float(self.share):.3g}"
@@ -91,14 +100,20 @@ def limits_of(settings: Sequence[tuple[str, int]]) -> list[LimitedAttribute]:
     return [LimitedAttribute(number, Identifier(name), Fraction(1, least)) for number, (name, least) in listed]
 
 
-def promised_limits(promises: Mapping[str, Guarantee], secret: str) -> list[LimitedAttribute]:
-    """The attributes with what is promised of each of their values in a series of that secret, numbered."""
+def promised_limits(
+    promises: Mapping[str, Guarantee], same: Mapping[str, Reading], secret: str
+) -> list[LimitedAttribute]:
+    """The attributes with what is promised of each of their values in a series of that secret, numbered.
+
+    `same` has the steps after which values of an attribute are one.
+    """
     return [
         LimitedAttribute(
             number,
             Identifier(name),
             promise.share,
             {_digest(value, secret): share for value, share in promise.shares if share != promise.share},
+            same.get(name, ()),
         )
         for number, (name, promise) in enumerate(promises.items(), 1)
     ]
@@ -107,8 +122,14 @@ def promised_limits(promises: Mapping[str, Guarantee], secret: str) -> list[Limi
 def entered_limits(entries: Mapping[str, Sequence[Any]]) -> list[LimitedAttribute]:
     """The attributes as the ledger keeps them, numbered."""
     return [
-        LimitedAttribute(n, Identifier(name), Fraction(share), {one: Fraction(own[one]) for one in own})
-        for n, (name, (share, own)) in enumerate(entries.items(), 1)
+        LimitedAttribute(
+            number,
+            Identifier(name),
+            Fraction(share),
+            {one: Fraction(own[one]) for one in own},
+            tuple(Members(**step) if isinstance(step, Mapping) else step for steps in same for step in steps),
+        )
+        for number, (name, (share, own, *same)) in enumerate(entries.items(), 1)
     ]
 
 

@@ -13,7 +13,7 @@ import os
 import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -127,6 +127,8 @@ class Series:
     last_group: int = 0
     groups: int = 0
     key_before: Key | None = None
+    #: The report of the last release; empty if there is none.
+    report: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def next(self) -> int:
@@ -151,7 +153,8 @@ def open_series(engine: Engine, name: str, algorithm: str, key: Key) -> Series:
         raise refused("target.prefix", f"the releases of {name} would be repeated: {ORDERED}", WITHDRAW)
     groups, own = table(engine, "release_group"), Where("series", name)
     last, count = engine.most(groups, "group_id", own) or 0, engine.count(groups, own)
-    return Series(name, noted["secret"], key, False, len(entries), last, count, before)
+    report = entries[-1].report if entries else {}
+    return Series(name, noted["secret"], key, False, len(entries), last, count, before, report)
 
 
 def _find_series(engine: Engine, name: str) -> dict[str, Any] | None:

@@ -9,6 +9,7 @@ from typing import Any
 from ldiv_db.database.errors import Problem, nearest
 from ldiv_db.requirements.base import REQUIREMENTS, Requirement
 from ldiv_db.requirements.guarantees import Distribution
+from ldiv_db.requirements.parameters import AUTO
 from ldiv_db.requirements.values import ROWS_ALONE, Attribute
 
 
@@ -90,6 +91,11 @@ class RequirementSpec:
             (self.kind.compares_with_table, "compares classes with people who lack some positions", "leave it out"),
         )
         return [Problem(f"{key}.each", what, way_out) for is_so, what, way_out in refused if self.each and is_so][:1]
+
+    def settled(self, parameters: Mapping[str, Any]) -> RequirementSpec:
+        """The same with what `auto` was found to stand for, by the name of each parameter."""
+        automatic = {name: parameters[name] for name, said in self.by_name.items() if said == AUTO}
+        return replace(self, argument=self.by_name | automatic)
 
     def provisional(self, attribute: Attribute) -> Requirement:
         """The requirement on an attribute with 2 in place of `auto`: it names the same values."""

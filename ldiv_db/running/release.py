@@ -7,6 +7,7 @@ place in the ledger.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from ldiv_db.algorithms.decomposition.encode import read_source as read_decomposed
@@ -15,7 +16,7 @@ from ldiv_db.database import migrate
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import refused
+from ldiv_db.database.errors import Problem, refuse, refused
 from ldiv_db.policy.reading import Policy
 from ldiv_db.policy.resolve import Check, Findings, Resolved, resolve
 from ldiv_db.policy.sources import DECOMPOSITIONS, GROUP_ID
@@ -23,9 +24,10 @@ from ldiv_db.publishing import ledger
 from ldiv_db.publishing.history import Published, Watch, forgotten, known_as
 from ldiv_db.publishing.in_database import compare_columns
 from ldiv_db.publishing.in_warehouse import InWarehouse
+from ldiv_db.publishing.pairings import entered_limits
 from ldiv_db.publishing.refusals import refuse_read_tables, refuse_read_target
 from ldiv_db.publishing.result import HAND_OUT_ONE
-from ldiv_db.publishing.series import ANOTHER_TARGET, key_of, open_series
+from ldiv_db.publishing.series import ANOTHER_TARGET, Series, key_of, open_series
 from ldiv_db.publishing.series_draft import ReleaseStart
 from ldiv_db.publishing.series_target import ReleaseTables, SeriesTarget, series_target_of, sql_name_of
 from ldiv_db.recoding.encode import read_source
@@ -91,6 +93,7 @@ def _start(resolved: Resolved, target: SeriesTarget, begun: float) -> ReleaseSta
     engine, algorithm, source = target.engine, resolved.algorithm, resolved.source
     assert source.key is not None  # noqa: S101 - releases over time have one
     series = open_series(engine, target.name, algorithm, key_of(source.key))
+    resolved = _as_before(resolved, series)
     published = Published.in_ledger(engine).of(known_as(engine, source.name, resolved.folder))
     beside = _published_beside(resolved, published) if series.is_new else []
     watch = Watch(engine, source.name, resolved.folder, published.names, run_id=target.destination.run_id)
@@ -114,6 +117,17 @@ def _start(resolved: Resolved, target: SeriesTarget, begun: float) -> ReleaseSta
             _require_columns(start, target.require_earlier(prefix, series.releases))
     target.destination.held.close()
     return start
+
+
+def _as_before(resolved: Resolved, series: Series) -> Resolved:
+    """What is resolved, with the `auto` of the last release; raises PolicyError if that took other values for one."""
+    known = {limit.column.name: limit.same for limit in entered_limits(series.report.get(ledger.LIMITS, {}))}
+    refuse(
+        Problem(f"sensitive.{name}", f"the releases of {series.name} took other values for one", ANOTHER_TARGET)
+        for name in known.keys() & resolved.required.attributes.keys()
+        if tuple(resolved.source.same.get(name, ())) != tuple(known[name])
+    )
+    return replace(resolved, required=resolved.required.settled(series.report.get("requirements", ())))
 
 
 def _require_columns(start: ReleaseStart, before: ReleaseTables) -> None:

@@ -18,6 +18,7 @@ from ldiv_db.algorithms.eligibility import hardest_first
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Context
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import looseness
 from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.names import Identifier, Relation
@@ -32,6 +33,7 @@ from ldiv_db.recoding.encode import Coding
 from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.loss import measure_recoding
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, plan_recoding
+from ldiv_db.recoding.units import counted_by_members
 from ldiv_db.requirements import Requirement, promised_by
 from ldiv_db.requirements.guarantees import most_classes
 from ldiv_db.running.classes import work_out
@@ -51,8 +53,13 @@ class ClassesDraft(SeriesDraft):
     @property
     def limits(self) -> list[LimitedAttribute]:
         """What requirements allow each value: of harmless values, and where none bounds shares, whatever there is."""
-        promises = {c.name: promised_by(self.classes.requirements[c.name]) for c in self.start.source.sensitive}
-        return promised_limits(promises, self.series.secret)
+        source = self.start.source
+        # Shares of what weighs less where there is more bound no rows.
+        promises = {
+            name: promised_by(one for one in wanted if name not in source.sets or one.on_people == "counts")
+            for name, wanted in self.classes.requirements.items()
+        }
+        return promised_limits(promises, source.same, self.series.secret)
 
     def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None) -> None:
         engine = self.engine
@@ -86,8 +93,9 @@ def plan_classes(
     free = engine.select("free", matched.rows, where=[Where("group_id", None)]) if start.series.groups else matched.rows
     key = [coding.key.alias] if start.target.destination.has_rows and coding.key else []
     encoded = coding.encode(free, side_columns, [*MATCHED, *key])
-    requirements, _ = resolve_requirements(engine, resolved.required, encoded)
-    new, plan, recoding = _formed(start, context, among(engine, encoded, encoded.rows), requirements)
+    free_rows = _among(engine, encoded, encoded.rows)
+    requirements, _ = resolve_requirements(engine, resolved.required, free_rows)
+    new, plan, recoding = _formed(_settled(start, requirements), context, free_rows, requirements)
     rows_new, made = engine.count(plan.assigned), engine.count(recoding.classes)
     classes = NewClasses(engine, resolved, new, recoding, requirements, start.series.last_group)
     loss = None
@@ -98,6 +106,23 @@ def plan_classes(
         tables, numbers = (recoding.assigned, params["labels"]), [("published_id", "group_no")]
         shown = engine.join("shown", *tables, "class_id", left_columns=["row_id"], right_columns=numbers)
     return ClassesDraft(start, matched, encoded.rows, shown, made, rows_new, classes, plan, loss=loss)
+
+
+def _among(engine: Engine, encoded: Encoded, rows: Relation) -> Encoded:
+    """Some of the rows as a table of their own, with the counts of values, and of members of sets, among them."""
+    some = among(engine, encoded, rows)
+    sensitive = (counted_by_members(engine, axis) if axis.bags else axis for axis in some.sensitive)
+    return replace(some, sensitive=tuple(sensitive))
+
+
+def _settled(start: ReleaseStart, requirements: Mapping[str, Sequence[Requirement]]) -> ReleaseStart:
+    """The start with what `auto` stands for, whichever of the rows classes are formed of."""
+    found = [
+        {"name": one.name, "parameters": one.parameters, "sensitive": name}
+        for name, wanted in requirements.items()
+        for one in wanted
+    ]
+    return replace(start, resolved=replace(start.resolved, required=start.resolved.required.settled(found)))
 
 
 def _formed(
@@ -157,4 +182,4 @@ def _longest_waiting(start: ReleaseStart, new: Encoded, requirements: Sequence[R
     if None in sizes or not most or key.distribution.counts[0] <= most:
         return None
     params = {"rows": new.rows, "key": key, "most": most, "seed": start.source.seed}
-    return among(start.engine, new, start.engine.materialise("first", "publishing/list_longest_waiting", **params))
+    return _among(start.engine, new, start.engine.materialise("first", "publishing/list_longest_waiting", **params))

@@ -309,7 +309,9 @@ def test_the_check_is_what_it_says(con, draw, own):
         engine,
         [Release(name, Relation.parse(name), ("g",), Relation.parse(name), "id") for name, _ in listed],
         promised_limits(
-            {"a": Guarantee(share=Fraction(1, 2), shares=tuple(own.items())), "b": Guarantee(share=Fraction(1, 3))}, "s"
+            {"a": Guarantee(share=Fraction(1, 2), shares=tuple(own.items())), "b": Guarantee(share=Fraction(1, 3))},
+            {},
+            "s",
         ),
         secret="s",
     )

@@ -231,3 +231,13 @@ def test_a_file_whose_next_release_was_never_moved_into_place_goes_on_from_the_l
         con.execute("UPDATE ldiv.release SET status = 'written' WHERE release = 2")
         assert ldiv_db.run(con, policy, folder=tmp_path).figures["release"] == 3
     assert last.figures["rows_published"] == 80
+
+
+def test_the_first_release_settles_auto_and_which_values_are_one(forty: Any) -> None:
+    asked = policy_of("topdown", require=[{"frequency": "auto"}], sensitive={"s": {"same": ["trim"]}})
+    first = ldiv_db.run(forty, asked).figures["l"]
+    forty.execute("INSERT INTO people SELECT id + 1000, age, zip, s || ' ' FROM people WHERE id % 3 = 0")
+    forty.execute("INSERT INTO people SELECT id + 2000, age, zip, chr(96 + id) FROM people WHERE id < 20")
+    assert ldiv_db.run(forty, asked).figures["l"] == first
+    with refuses("sensitive"):
+        ldiv_db.run(forty, asked | {"sensitive": ["s"]})
