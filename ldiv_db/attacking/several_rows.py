@@ -111,9 +111,10 @@ class SeveralRows(Attacker):
             flow.step("judged", "judge_apart")
             return
         if self.pseudonym is None:
-            columns = ("class_no", ("class_no", "group_no"), "value", "rows")
+            columns = ("class_no", ("class_no", "group_no"), "value", "rows", ("class_rows", "whole"))
             flow.know(groups=target.engine.select("groups", histogram, *columns))
         else:
             known = {"class_columns": counts.subject.renamed, "sensitive": target.sensitive, "person": self.pseudonym}
-            flow.step("groups", "list_groups", published=counts.read.table, **known)
+            is_set = counts.read.is_set(target.sensitive)
+            flow.step("groups", "list_groups", published=counts.read.table, members=is_set, **known)
         flow.step("judged", "judge_together", linked=self.pseudonym is not None)

@@ -304,7 +304,8 @@ def _read_again(
     with ExitStack() as stack:
         table = subject.table if counts.read.again else counts.read.table
         if subject.is_set(sensitive) and subject.pair is None:  # the first reading has taken sets apart there
-            table = stack.enter_context(read_exactly(engine, counts.subject.table, subject.class_columns))
+            as_written = subject.table if counts.read.again else counts.subject.table
+            table = stack.enter_context(read_exactly(engine, as_written, subject.class_columns))
         return {requirement: again(table, verdict) for requirement, verdict in verdicts.items()}
 
 

@@ -288,8 +288,6 @@ def problems_of(request: CheckRequest) -> list[Problem]:
         others = {name.lower() for name in [*(name for _, name in main), *request.sensitive]}
         if request.individual.lower() in others:
             problems.append(Problem("individual", f"{request.individual!r} is a quasi-identifier or sensitive already"))
-        if any(setting.set for setting in request.sensitive.values()):
-            problems.append(Problem("individual", "does not go with sets: a person's rows have one value each"))
     elif request.position is not None:
         problems.append(Problem("position", "goes with individual: it orders the rows of a person"))
     named = [spec.name for spec in request.require if spec.counts_people] if request.position else []

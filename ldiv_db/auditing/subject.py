@@ -151,8 +151,9 @@ def count_values(steps: Steps, subject: Subject, sensitive: str) -> Relation:
 
 def _count_people(steps: Steps, subject: Subject, columns: Sequence[Renamed], sensitive: Identifier | None) -> Relation:
     flow = Flow(steps, "auditing", published=subject.table, class_columns=columns, sensitive=sensitive)
-    flow.know(person=subject.person, labels=columns[: len(subject.labels)])
-    people = flow.step("people", "list_members" if subject.person is None else "list_people")
+    is_set = sensitive is not None and subject.is_set(sensitive.name)
+    flow.know(person=subject.person, labels=columns[: len(subject.labels)], members=is_set)
+    people = flow.step("people", "list_people")
     units = person_units([size for size, _ in steps.tally(people, "size")]) if isinstance(steps, Engine) else None
     found = flow.step("counts", "count_people_values", scale=units)
     steps.drop(people)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import lcm
+from typing import Any
 
 from ldiv_db.database.counted import WEIGHT
 from ldiv_db.database.engine import Engine
@@ -116,8 +117,9 @@ class Bags:
     `listed` is (code, value, size): a person has `scale` units in all, which their values share, `size` of them; 0 if
     no number up to 10^9 can be shared evenly by all.
     `whole` and `shares` are (value, rows): how many people of the whole table have a value, and their units of it.
-    `rows` is (value, rows) of the whole table where classes must be good by their rows as well: `listed` says then in
-    `held` how many rows of a person have a value, and bags are told apart by these.
+    Where classes must be good by their rows as well, `rows` is (value, rows) of the whole table, and where rows have
+    sets `row_shares` as `shares`: bags are told apart by the `held` rows that have a value, of which a person has
+    `counted` in all, and their shares of it are `weighed`.
     """
 
     listed: Relation
@@ -125,11 +127,12 @@ class Bags:
     whole: Relation
     shares: Relation
     rows: Relation | None = None
+    row_shares: Relation | None = None
 
     @property
     def tables(self) -> list[Relation]:
         """All that they refer to."""
-        return [table for table in (self.listed, self.whole, self.shares, self.rows) if table]
+        return [table for table in (self.listed, self.whole, self.shares, self.rows, self.row_shares) if table]
 
 
 @dataclass(frozen=True)
@@ -191,6 +194,16 @@ class SensitiveAxis:
         return self.whole or (self.judged[0] if self.judged else self.dictionary)
 
     @property
+    def written(self) -> Relation:
+        """(value, code) as rows of the source have it: a set is one value."""
+        return self.dictionary if self.bags else self.reference
+
+    @property
+    def coded(self) -> Relation:
+        """(code, value): the values that each code stands for."""
+        return self.bags.listed if self.bags else self.reference
+
+    @property
     def values(self) -> Relation:
         """The values that are judged, (value, rows), with the people who have each where its codes are of bags."""
         return self.bags.whole if self.bags else self.reference
@@ -201,14 +214,16 @@ class SensitiveAxis:
             return Classes(steps, histogram, self.reference)
         bags, scale = self.bags, Value(self.bags.scale)
 
-        def spread(name: str) -> Relation:
-            params = {"bags": bags.listed, "scale": scale, "shares": name == "units", "by_rows": name == "rows"}
+        def spread(name: str, shares: bool = False, by_rows: bool = False) -> Relation:
+            params = {"bags": bags.listed, "scale": scale, "shares": shares, "by_rows": by_rows}
             return steps.materialise(name, "requirements/spread_bags", histogram=histogram, **params)
 
-        people, units = spread("people"), spread("units")
-        shares = Classes(steps, units, bags.shares) if bags.scale else None
-        by_rows = Classes(steps, spread("rows"), bags.rows) if bags.rows else None
-        return Classes(steps, people, bags.whole, shares=shares, of_people=True, by_rows=by_rows)
+        def made(whole: Relation, shares: Relation | None, of_rows: bool = False, **more: Any) -> Classes:
+            units = Classes(steps, spread("units", True, of_rows), shares) if shares else None
+            return Classes(steps, spread("people", by_rows=of_rows), whole, shares=units, **more)
+
+        by_rows = made(bags.rows, bags.row_shares, True, of_people=bool(bags.row_shares)) if bags.rows else None
+        return made(bags.whole, bags.shares if bags.scale else None, of_people=True, by_rows=by_rows)
 
     def whole_table(self, engine: Engine) -> Classes:
         """The whole table as one class."""

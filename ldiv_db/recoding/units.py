@@ -239,29 +239,25 @@ class _Bagged:
     """A sensitive attribute as units have it, with the columns of a unit for its bag and the first of its values.
 
     Rows have its codes in the column `told`; with a `position` it is that of the rows there.
-    `size` is how many different values a bag has, `held` how many there are in all. `numbered` are the bags, `sizes`
-    their numbers of values; `is_single`: every bag is one value, whose code it then has, unless bags are asked for
-    `always`.
+    `held` is how many codes a bag has. `numbered` are the bags; `is_single`: every bag is one value, whose code it then
+    has, unless bags are asked for `always`, or rows have sets.
     """
 
     attribute: SensitiveAxis
     told: Identifier
     position: int | None = None
     numbered: Relation | None = None
-    sizes: Sequence[int] = ()
     is_single: bool = False
     always: bool = False
 
     first = NamedAfter("{0.code.name}_first")
-    size = NamedAfter("{0.code.name}_size")
     held = NamedAfter("{0.code.name}_held")
 
     def numbered_by(self, flow: EngineFlow) -> _Bagged:
         """The same with its bags numbered."""
         numbered = flow.step("bags", "number_bags", bag=self)
-        found = flow.engine.tally(numbered, "size", "held")
-        is_single = not self.always and max((held for _, held, _ in found), default=1) == 1
-        return replace(self, numbered=numbered, sizes=[size for size, *_ in found], is_single=is_single)
+        is_single = not (self.always or self.attribute.bags) and (flow.engine.most(numbered, "held") or 1) == 1
+        return replace(self, numbered=numbered, is_single=is_single)
 
     @property
     def code(self) -> Identifier:
@@ -282,14 +278,21 @@ class _Bagged:
         assert numbered is not None  # noqa: S101 - bags are numbered first
         if self.is_single:
             return counted_among(engine, flow["numbered"], attribute)
-        scale = person_units(self.sizes)
-        flow.know(key=attribute.code, dictionary=attribute.reference)
-        listed = flow.step("listed", "list_bag_values", bags=numbered)
-        whole = flow.step("counted", "count_people_values", scale=scale)
+        there = [Where(POSITION.name, self.position)] if self.position else []
+        rows = engine.select("own", flow["rows"], where=there) if there else flow["rows"]
+        together, sets = flow["together"], attribute.bags
+        known = {"rows": rows, "key": self.told, "dictionary": attribute.coded}
+        weighed = sets.scale if sets and not together else None
+        listed = flow.step("listed", "list_bag_values", bags=numbered, scale=weighed or None, **known)
+        scale = person_units([size for size, _ in engine.tally(listed, "size")])
+        whole = flow.step("counted", "count_people_values", scale=scale, **known)
         dictionary = engine.select("dictionary", numbered, "value", "rows", "code")
         found = by_bags(engine, attribute, dictionary, listed, scale, whole, engine.count(flow["numbered"]))
-        rows = None if flow["together"] else engine.select("rows", attribute.reference, "value", "rows")
-        return replace(found, bags=found.bags and replace(found.bags, rows=rows), own=None)
+        assert found.bags is not None  # noqa: S101 - they were made
+        if not together:
+            shares = sets.shares if sets and weighed else None
+            found = replace(found, bags=replace(found.bags, rows=attribute.values, row_shares=shares))
+        return replace(found, own=None)
 
 
 def counted_by_members(engine: Engine, attribute: SensitiveAxis) -> SensitiveAxis:
@@ -318,4 +321,4 @@ def by_bags(
     distribution = Distribution(counts, people - sum(counts))
     bags = Bags(listed, scale, whole, shares)
     counted = replace(attribute, dictionary=dictionary, distribution=distribution, bags=bags)
-    return replace(counted, judged=None, spared=None)
+    return replace(counted, judged=None, spared=None, whole=None)

@@ -216,12 +216,14 @@ class Requirement(RequirementSyntax):
 
         Raises PolicyError if its definition does not carry over to people.
         """
-        read = classes
-        if classes.of_people and self.on_people != "counts":
-            if classes.shares is None or self.on_people is None:
-                raise PolicyError([Problem("require", f"{self.label} {NOT_OF_PEOPLE[self.on_people]}")])
-            read = classes.shares
-        return [read, *([classes.by_rows] if classes.by_rows else [])]
+        return [self._read(found) for found in (classes, classes.by_rows) if found]
+
+    def _read(self, classes: Classes) -> Classes:
+        if not classes.of_people or self.on_people == "counts":
+            return classes
+        if classes.shares is None or self.on_people is None:
+            raise PolicyError([Problem("require", f"{self.label} {NOT_OF_PEOPLE[self.on_people]}")])
+        return classes.shares
 
     def measure(self, steps: Steps, classes: Classes) -> Relation:
         """The relation (class_no, rows, reached, margin), a row a class; a negative margin violates."""

@@ -14,6 +14,7 @@ from dataclasses import replace
 from ldiv_db.algorithms.base import Plan, Task
 from ldiv_db.auditing.subject import Subject, counted
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import Members
 from ldiv_db.database.errors import AuditError, InfeasibleError, PolicyError, Problem, count_phrase
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Relation
@@ -139,7 +140,8 @@ class _Mended:
         with engine.scope() as scope:
             table = self._flow.step("people", "list_class_people", rows=rows.rows, sensitive=rows.sensitive)
             bad = scope.keep(engine.load("bad", {_CLASS: "BIGINT"}, []))
-            subject = Subject(table, [_CLASS], person=self._person.name, by_rows=True)
+            same = {axis.code.name: [Members()] for axis in rows.sensitive if axis.bags}
+            subject = Subject(table, [_CLASS], person=self._person.name, by_rows=True, same=same)
             for axis in rows.sensitive:
                 with counted(engine, subject, axis.code.name, as_it_lies=True) as found:
                     for requirement in self._wanted[axis.column.name]:

@@ -165,6 +165,7 @@ AXES |= {
         "another database": Value(("databases", "another database")),
     },
     "values": {kind: Value() for kind in VALUES},
+    "sensitive": {"single": Value(), "set": Value(("set",))},
 }
 #: Pairs that are refused without a limit, each with why.
 NOT_YET: Mapping[frozenset[str], str] = {
@@ -181,6 +182,7 @@ NOT_YET: Mapping[frozenset[str], str] = {
         ("several", "bsgi"): "it takes one sensitive value a person",
         ("together", "bsgi"): "it takes one sensitive value a person",
         ("aligned", "bsgi"): "it takes one sensitive value a person",
+        ("set", "bsgi"): "it takes one sensitive value a row",
         ("means", "decimals"): "a mean is of whole numbers",
         ("means", "dates"): "a mean is of whole numbers",
     }.items()
@@ -199,6 +201,7 @@ class Cell(NamedTuple):
     place: str = "database"
     target: str = "table"
     values: str = "integers"
+    sensitive: str = "single"
 
     @property
     def id(self) -> str:
@@ -262,7 +265,15 @@ def rows_of(cell: Cell, nights: int | None = None) -> list[Row]:
                 "zip": towns[owner % 3], "dx": SENSITIVE[(no * 5 + no // 6) % 6], "note": f"note {no:02}",
             }
         )  # fmt: skip
+    if cell.sensitive == "set":
+        for no, row in enumerate(found):
+            row["dx"] = ", ".join([row["dx"], SENSITIVE[no % 6]][: 1 + no % 2])
     return found
+
+
+def members(cell: Cell, value: Any) -> list[Any]:
+    """The values that one of the sensitive column stands for."""
+    return list(dict.fromkeys(value.split(", "))) if cell.sensitive == "set" else [value]
 
 
 def tables_of(cell: Cell, rows: list[Row]) -> tuple[Tables, dict[str, dict[str, str]]]:

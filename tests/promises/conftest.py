@@ -13,7 +13,7 @@ import servers
 from hypothesis import settings
 
 import ldiv_db
-from tests.promises.cells import Cell, Row, covering, diagonal, rows_of, tables_of
+from tests.promises.cells import Cell, Row, covering, diagonal, members, rows_of, tables_of
 from tests.promises.homes import Home
 
 #: Columns of what is published that are no labels.
@@ -86,7 +86,7 @@ class Release:
         for place, row in enumerate(self.rows):
             whole = tuple(shown[self.pseudonym(row)]) if self.cell.unit == "aligned" else labels_of(row)
             key = (whole, row.get("class_id"), sex.get(row.get("who")))
-            found[key].append((self.unit(row, place), row["dx"]))
+            found[key] += [(self.unit(row, place), value) for value in members(self.cell, row["dx"])]
         return found
 
     def pseudonym(self, row: Row) -> Any:

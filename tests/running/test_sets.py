@@ -127,6 +127,55 @@ def test_a_release_holds_by_its_members(con, algorithm, seed) -> None:
     assert result.audits[0].rows == con.table("source").shape[0]
 
 
+def of_people(con: Any, table: str, whose: str, mode: str, separator: str | None) -> list[tuple[Any, ...]]:
+    """The rows (labels, member, person); where rows are aligned the labels are those of all rows of the person."""
+    rows = con.execute(f"SELECT a, b, {whose}, n, s FROM {table} ORDER BY n").fetchall()
+    own: dict[Any, list[Any]] = {}
+    for a, b, person, *_ in rows:
+        own.setdefault(person, []).append((a, b))
+    spread = oracle.spread(rows, separator and (separator.strip() or separator))
+    return [
+        (tuple(own[person]) if mode == "aligned" else (a, b), member, -1 - row if person is None else person)
+        for a, b, person, _, member, row in spread
+    ]
+
+
+@search(4, seed=seeds)
+def test_a_bag_of_people_is_the_union_of_their_sets(con, seed) -> None:
+    """Releases hold by people, apart by rows as well; a check says what plain Python says, by both readings."""
+    draw = random.Random(seed)
+    separator = placed(con, draw, draw.random() < 0.5, draw.randint(8, 24), empty=True)
+    con.execute("ALTER TABLE source ADD COLUMN who INTEGER; ALTER TABLE source ADD COLUMN n INTEGER")
+    for row, _ in enumerate(con.execute("SELECT rowid FROM source").fetchall()):
+        who = draw.choice([None, *range(12)])
+        con.execute("UPDATE source SET who = ?, n = ? WHERE rowid = ?", [who, row, row])
+    mode, name = draw.choice(["apart", "together", "aligned"]), draw.choice(list(REQUIRED))
+    argument = draw.choice([one for one in REQUIRED[name] if not isinstance(one, dict) or "HIV" not in one])
+    whose = {"column": "who", "rows": mode} | ({"order": "n"} if mode == "aligned" else {})
+    beside = {"output": {"position": "n", "person": "nr"}} if mode == "aligned" else {"keep": ["n"]}
+    policy = policy_of(separator, [{name: argument}], individual=whose, nulls_sensitive="value", **beside)
+    try:
+        ldiv_db.run(con, policy)
+    except InfeasibleError:
+        reject()
+    if mode != "aligned":
+        con.execute("CREATE OR REPLACE TABLE told AS SELECT out.*, who AS nr FROM out JOIN source USING (n)")
+    told = "out" if mode == "aligned" else "told"
+    assert oracle.people_violations(of_people(con, told, "nr", mode, separator), name, argument) == {}
+    if mode == "apart":
+        assert oracle.people_violations(of_people(con, told, "n", mode, separator), name, argument) == {}
+    asked = draw.choice(list(REQUIRED))
+    argument = draw.choice([one for one in REQUIRED[asked] if not isinstance(one, dict) or "HIV" not in one])
+    columns = {"individual": "nr"} | ({"position": "n"} if mode == "aligned" else {})
+    sensitive = {"s": {"set": separator or True}}
+    (audit,) = ldiv_db.check(
+        con, told, qi=["a", "b"], sensitive=sensitive, require=[{asked: argument}], twice=True, **columns
+    )
+    expected = oracle.people_violations(of_people(con, told, "nr", mode, separator), asked, argument)
+    assert (audit.verdicts[0].violating_classes, audit.verdicts[0].agrees) == (len(expected), True)
+    assert audit.verdicts[0].violating_rows == sum(expected.values())
+
+
 @pytest.mark.usefixtures("no_remedies")
 def test_everybody_with_one_member_is_refused(con) -> None:
     """Three different lists, and HIV in each; also where a list is written as a text."""

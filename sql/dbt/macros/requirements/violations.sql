@@ -17,8 +17,8 @@
     {% if several and not measure.counts_once %}
         {% set of = "sets" if members else "people" %}
         {% do ldiv.refuse(test, "cannot judge " ~ measure.label ~ " of " ~ of ~ "; `ldiv check` can") %}
-    {% elif people and (members or others) %}
-        {% do ldiv.refuse(test, "cannot judge sets of people, or what others know; `ldiv check` can") %}
+    {% elif people and others %}
+        {% do ldiv.refuse(test, "cannot judge people by what others know; `ldiv check` can") %}
     {% endif %}
     {{ return(adapter.dispatch("violations", "ldiv")(
         asked.table, names, value, measure.label ~ others ~ about, measure, members, people
@@ -51,8 +51,9 @@ where case when {{ measure.good }} then 0 else 1 end = 1
     {% set columns = classes | join(", ") %}
     {% set classes = "c_all" if people and people.position else columns %}
     {% set classes = classes ~ ", turn" if people and people.each else classes %}
-    with {{ ldiv.counts_of_members(table, class_columns, members, classes) if members else "" -}}
-    {{- adapter.dispatch("people_and_values", "ldiv")(table, class_columns, value, people, columns, classes) if people else "" -}}
+    with {{ ldiv.sets_and_members(table, class_columns, members, people) if members else "" -}}
+    {{- adapter.dispatch("people_and_values", "ldiv")(table, class_columns, value, members, people, columns, classes)
+        if people else (ldiv.members_of_rows(classes) if members else "") -}}
     counts as (
 {% if members or people %}
         select
@@ -113,8 +114,8 @@ where case when {{ measure.good }} then 0 else 1 end = 1
 {%- endmacro %}
 
 
-{# The rows with sets of values, one for each member, each once: how many there are, and one of them that is the first. #}
-{% macro counts_of_members(table, class_columns, members, classes) %}
+{# The rows with sets of values, whose they are if people are counted, and the members of each, each once. #}
+{% macro sets_and_members(table, class_columns, members, people) %}
     {% set stripped = "regexp_replace(m, '^[\\s\\pZ\\[\\]{}\"'']+|[\\s\\pZ\\[\\]{}\"'']+$', '', 'g')" if members.is_text else "m" %}
     {% set trimmed = ldiv.folded(stripped, members.same) if members.same else stripped %}
 sets as (
@@ -122,6 +123,10 @@ sets as (
 {% for column in class_columns %}
             {{ column }} as c{{ loop.index }},
 {% endfor %}
+{% if people %}
+            {{ people.person }} as who,
+            {{ people.position or "null" }} as turn,
+{% endif %}
             row_number() over () as row_no,
             {{ members.listed }} as listed
         from {{ table }}
@@ -133,7 +138,12 @@ sets as (
         where m is not null{{ " and " ~ trimmed ~ " <> ''" if members.is_text }}
     ),
 
-    members as (
+    {% endmacro %}
+
+
+{# One for each member of a row's set: how many these are, and one of them that is the first. #}
+{% macro members_of_rows(classes) %}
+members as (
         select
             {{ classes }},
             v,
@@ -150,7 +160,14 @@ sets as (
    first. A row without a person is of somebody of its own. Where people's rows are in an order a class is those whose rows, one
    after the other, are equal: lists of them, which not every database groups by; if `each` position is a class, it has
    their rows there. #}
-{% macro duckdb__people_and_values(table, class_columns, value, people, columns, classes) %}
+{% macro duckdb__people_and_values(table, class_columns, value, members, people, columns, classes) %}
+{% if members %}
+named as (
+        select {{ columns }}, v, who, turn, case when who is null then s.row_no end as nobody
+        from sets as s
+        left join found as f on f.row_no = s.row_no
+    ),
+{% else %}
 named as (
         select
 {% for column in class_columns %}
@@ -162,12 +179,14 @@ named as (
             case when {{ people.person }} is null then row_number() over () end as nobody
         from {{ table }}
     ),
+{% endif %}
 
 {% if people.position %}
     sequences as (
-        select who, nobody, list(struct_pack({{ ldiv.packed(columns) }}) order by turn, {{ columns }}) as c_all
-        from named
-        group by who, nobody
+        select who, list(struct_pack({{ ldiv.packed(columns) }}) order by turn, {{ columns }}) as c_all
+        from {{ "sets" if members else "named" }}
+        where who is not null
+        group by who
     ),
 
     placed as (
@@ -201,7 +220,7 @@ named as (
     {% endmacro %}
 
 
-{% macro default__people_and_values(table, class_columns, value, people, columns, classes) %}
+{% macro default__people_and_values(table, class_columns, value, members, people, columns, classes) %}
     {% do ldiv.refuse("meets_policy", "cannot count people in this database; `ldiv check` can") %}
 {% endmacro %}
 
