@@ -191,12 +191,11 @@ def measure(con: Any, request: MeasureRequest) -> Measurement | TablesMeasuremen
     """
     source, given = request.source, request.policy
     asked = described_policy(source, request.qi, request.sensitive) if given is None else parse_policy(given)
-    if asked.tables:
-        with working_engine(con, request.listener, request.catalog) as engine:
-            return measure_tables(engine, asked, request)
     where, named = Path(request.folder), source is None
     working = working_engine(con, request.listener, request.catalog)
     with working as engine, named_databases(engine, asked.databases, where):
+        if asked.tables:
+            return measure_tables(engine, asked, request)
         original = open_source(engine, asked.source, where) if named else open_given(engine, source, "source")
         relation = open_given(engine, request.published, "published")
         refuse(number_problems(request))

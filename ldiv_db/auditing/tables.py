@@ -23,10 +23,10 @@ from ldiv_db.database.equality import Reading, read_as_one
 from ldiv_db.database.errors import AuditError, refuse
 from ldiv_db.database.names import Identifier, NamedAfter, Relation, Value
 from ldiv_db.database.queries import Where
-from ldiv_db.database.sources import resolve_source
 from ldiv_db.database.table_queries import ColumnName
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems
+from ldiv_db.policy.published import open_target
 from ldiv_db.policy.reading import GivenRequirement, read_requirements, said_of_one_table
 from ldiv_db.policy.release_columns import ReleaseColumns
 from ldiv_db.policy.rules import problems_of
@@ -152,7 +152,7 @@ class PublishedTables:
         attributes, wanted = dict[str, Attribute](), dict[str, list[Requirement]]()
         for number, (name, given) in enumerate(members_of(policy).items(), 1):
             with problems.collected(f"tables.{name}"):
-                rows = resolve_source(engine, str(policy.tables[name].target), folder, "target")
+                rows = open_target(engine, policy, policy.tables[name].target, folder)
                 columns = columns_of(engine, rows)
                 member = given.settled_by(column.name for column in columns)
                 request = replace(check_request(member), folder=folder)

@@ -110,7 +110,7 @@ def open_for_command(
 
 def refuse_memory(database: str, wanted: Policy) -> None:
     """Raise PolicyError for a release to a table of a database in memory, which is gone when the command ends."""
-    is_lost = any(target.file is None and target.database is None for target in wanted.targets)
+    is_lost = any(target.file is None and target.database is None for target in wanted.targets.values())
     if is_lost and address_of(database).is_memory:
         what = "a table of a database in memory is gone when the command ends"
         raise PolicyError([Problem("target", what, "name a file: `target: {file: release.parquet}`")])

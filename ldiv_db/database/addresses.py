@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import re
 import weakref
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
 from ldiv_db.database.connections import ClientRelation, connect, relation_of
-from ldiv_db.database.data_files import FileRelation, Table
+from ldiv_db.database.data_files import FileRelation, Tables
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, refused
 from ldiv_db.database.names import Relation, literal
@@ -128,49 +129,49 @@ _FILE = "release"
 
 
 class TablePlace:
-    """A table on a connection, which is its owner's: it is not kept open for the table, unless nobody else has it.
+    """Tables on a connection, which is its owner's: it is not kept open for them, unless nobody else has it.
 
     A copy is the same place, and what is pickled is a place that is gone.
     """
 
-    def __init__(self, connection: Any, table: Relation):
+    def __init__(self, connection: Any, tables: Mapping[str, Relation]):
         try:
             self._connection = (lambda: None) if connection is None else weakref.ref(connection)
         except TypeError:  # one that cannot be watched is held
             self._connection = lambda: connection
         self._kept: Any = None
-        self.table = table
+        self.tables = tables
 
     def keep_open(self) -> None:
         """Keep the connection open while the context lives."""
         self._kept = self._connection()
 
-    def read(self) -> ClientRelation:
-        connection = self._connection()
+    def read(self, name: str) -> ClientRelation:
+        connection, table = self._connection(), self.tables[name]
         if connection is None:
-            raise DatabaseError(f"{self.table} cannot be read here: its connection is gone, open the database again")
-        return relation_of(connection, self.table)
+            raise DatabaseError(f"{table} cannot be read here: its connection is gone, open the database again")
+        return relation_of(connection, table)
 
     def __deepcopy__(self, memo: Any) -> Self:
         return self
 
     def __reduce__(self) -> Any:
-        return type(self), (None, self.table)
+        return type(self), (None, self.tables)
 
 
 class FilePlace:
-    """A file, which is read on a connection of its own; of a DuckDB file a table."""
+    """Files, each of which is read on a connection of its own; of a DuckDB file its tables."""
 
-    def __init__(self, path: Path, table: Table):
+    def __init__(self, path: Path, tables: Tables):
         self.path = path
-        self.table = table
+        self.tables = tables
 
-    def read(self) -> ClientRelation:
-        connection = connect(MEMORY)
-        if isinstance(self.table, FileRelation):
-            return relation_of(connection, self.table)
+    def read(self, name: str) -> ClientRelation:
+        connection, table = connect(MEMORY), self.tables[name]
+        if isinstance(table, FileRelation):
+            return relation_of(connection, table)
         Engine(connection).execute(f"ATTACH {literal(str(self.path))} AS {_FILE} (TYPE duckdb, READ_ONLY)")
-        return relation_of(connection, Relation((_FILE, *self.table.parts)))
+        return relation_of(connection, Relation((_FILE, *table.parts)))
 
 
 #: The place of a release.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -130,3 +130,5 @@ class FileRelation:
 
 #: Rows that a statement reads: a table or view, or a data file.
 Table = Relation | FileRelation
+#: The tables of a release by their names; of one table it is empty.
+Tables = Mapping[str, Table]

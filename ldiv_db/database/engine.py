@@ -80,6 +80,7 @@ class Engine(TableQueries):
         self._described: dict[Table, list[tuple[str, str]]] = {}
         self._caller_views: list[Relation] = []
         self._registered: set[Relation] = set()
+        self._attached: list[str] = []
         self._snapshot: Snapshot | None = None
         self._prefix = f"ldiv_{uuid.uuid4().hex[:8]}"
         self._numbers = itertools.count(1)
@@ -224,8 +225,12 @@ class Engine(TableQueries):
         yield scope
         self.drop(*(relation for relation in self._scratch if relation not in before | scope.kept))
 
+    def detach_at_end(self, database: str) -> None:
+        """Have `close_scratch` detach a database."""
+        self._attached.append(database)
+
     def close_scratch(self) -> None:
-        """Drop every TEMP table of ours that is left."""
+        """Drop every TEMP table of ours that is left, and detach what was attached for this engine alone."""
         with suppress(ClientError):  # after a failure the connection itself may be gone, and TEMP goes with it
             for relation in reversed(self._all_scratch()):
                 self.connection.execute(self._dropping(relation))
@@ -233,11 +238,14 @@ class Engine(TableQueries):
                 self.connection.execute(f"DROP VIEW IF EXISTS {view.sql()}")
                 if view in self._registered:
                     self.connection.unregister(view.name)  # it keeps the frame in memory otherwise
+            for database in self._attached:
+                self.connection.execute(f"DETACH {Identifier(database).sql()}")
         self._scratch.clear()
         self._free.clear()
         self._counted.clear()
         self._answers.clear()
         self._caller_views.clear()
+        self._attached.clear()
 
     def _all_scratch(self) -> list[Relation]:
         return [*itertools.chain.from_iterable(self._free.values()), *self._scratch]

@@ -21,10 +21,11 @@ from ldiv_db.display import Shown
 from ldiv_db.measuring.measure import Measurement, MeasureRequest, measure_table
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems
+from ldiv_db.policy.published import open_each
 from ldiv_db.policy.reading import said_of_one_table
 from ldiv_db.policy.release_columns import columns_as
 from ldiv_db.policy.resolve import describe
-from ldiv_db.policy.schema import members_of, open_each
+from ldiv_db.policy.schema import members_of
 from ldiv_db.policy.tables import PolicyTable, named_in, numbers_as
 from ldiv_db.recoding.loss import CountErrors, TableLoss, loss_of_tables, nothing_lost
 from ldiv_db.requirements import RequirementSpec

@@ -38,7 +38,7 @@ from ldiv_db.policy.sources import (
     read_source,
 )
 from ldiv_db.policy.tables import PolicyTable, qualified
-from ldiv_db.policy.targets import GivenTarget, Target
+from ldiv_db.policy.targets import ONLY, GivenTarget, Target
 from ldiv_db.requirements import RequirementSpec
 
 #: The most rows of a part of a table that is divided, where the policy does not say it: the fewer parts, the less time
@@ -204,12 +204,12 @@ class Policy(PolicyPart):
     @property
     def places(self) -> str:
         """Where its release goes: its target, or those of its tables."""
-        return ", ".join(map(str, self.targets))
+        return ", ".join(map(str, self.targets.values()))
 
     @property
-    def targets(self) -> list[Target]:
-        """Its target, or those of its tables."""
-        return [one.target for one in (self.tables.values() or [self])]
+    def targets(self) -> dict[str, Target]:
+        """Its target, or those of its tables, by the names of these."""
+        return {name: table.target for name, table in self.tables.items()} or {ONLY: self.target}
 
     @property
     def reads(self) -> str:

@@ -140,7 +140,7 @@ FEATURES: Mapping[str, Feature] = {
     "another database": Feature("{0}.database", _going(lambda target: target.database is not None)),
     "a file": Feature("{0}.file", _going(lambda target: target.file is not None)),
     "flat files": Feature("{0}.file", _going(lambda target: target.format in ("csv", "parquet"))),
-    "another file": Feature("{0}.file", _going(lambda target: target.format in ("csv", "duckdb"))),
+    "a CSV file": Feature("{0}.file", _going(lambda target: target.format == "csv")),
     "tables": Feature("tables", lambda p: bool(p.tables)),
     "a warehouse": Feature("database"),
     "a warehouse without locks": Feature("database", called="a warehouse"),

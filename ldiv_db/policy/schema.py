@@ -10,16 +10,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from ldiv_db.database.data_files import Table
-from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, nearest
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.limits import limit_problems
-from ldiv_db.policy.parts import Problems, unreported
+from ldiv_db.policy.parts import unreported
 from ldiv_db.policy.settings import Individual
-from ldiv_db.policy.sources import Frame, open_source
+from ldiv_db.policy.sources import Frame
 from ldiv_db.policy.tables import PolicyTable, named_in
 from ldiv_db.policy.targets import Target
 from ldiv_db.requirements import RequirementSpec
@@ -149,9 +147,10 @@ def _is_linked(policy: Policy, name: str) -> bool:
 
 def _of_target(policy: Policy, name: str, table: PolicyTable) -> Iterator[Problem]:
     target, first = table.target, next(iter(policy.tables.values())).target
-    if target.folder != first.folder or target.folder == Path():
-        what = "files go to one folder, which is moved into place with all tables"
-        yield Problem("target", what, f"target: {{file: FOLDER/{name}.parquet}} of each")
+    if target.home != first.home or (target.folder == Path() and target.format != "duckdb"):
+        what = "all tables go to one database, DuckDB file or folder, which is moved into place with them"
+        ways = f"target: {{file: FILE.duckdb, table: {name}}} of each, or {{file: FOLDER/{name}.parquet}}"
+        yield Problem("target", what, ways)
     elif broken := target.problems():
         yield from broken
     else:
@@ -162,7 +161,7 @@ def _of_target(policy: Policy, name: str, table: PolicyTable) -> Iterator[Proble
 
 def _spelt(target: Target) -> str:
     """Where it is, in one spelling."""
-    return str(Path(target.file) if target.file else target).lower()
+    return ":".join(map(str, (target.home, target.table or Path(target.file or "").name))).lower()
 
 
 def members_of(policy: Policy) -> Mapping[str, Policy]:
@@ -206,20 +205,6 @@ def as_one(policy: Policy) -> Policy:
     }
     individual = policy.individual and policy.individual.model_copy(update={"rows": "aligned"})
     return policy.model_copy(update={**named, "individual": individual, "tables": {}})
-
-
-def open_each(
-    engine: Engine, policy: Policy, folder: Path, key: Literal["source", "target"], names: Iterable[str]
-) -> dict[str, Table]:
-    """The sources, or the published tables, of the tables with these names; raises PolicyError for all not there."""
-    problems, found = Problems(), dict[str, Table]()
-    for name in names:
-        table = policy.tables[name]
-        with problems.collected():
-            given = table.source if key == "source" else str(table.target)
-            found[name] = open_source(engine, given, folder, f"tables.{name}.{key}")
-    problems.refuse()
-    return found
 
 
 def content_of(policy: Policy) -> Any:

@@ -11,6 +11,8 @@ from pydantic import BeforeValidator, Field
 from ldiv_db.database.errors import Problem
 from ldiv_db.policy.parts import PolicyPart
 
+#: What the table of a release is called where it is the only one.
+ONLY = ""
 #: The endings of files that a release may go to, and their formats.
 TARGET_FILES = {".duckdb": "duckdb", ".db": "duckdb", ".ddb": "duckdb", ".parquet": "parquet", ".csv": "csv"}
 
@@ -37,6 +39,12 @@ class Target(PolicyPart):
     def folder(self) -> Path | None:
         """The folder of a file, None of what is in a database."""
         return Path(self.file).parent if self.file else None
+
+    @property
+    def home(self) -> str | Path:
+        """The database that it names, the DuckDB file, or the folder of another file; '' of the source's database."""
+        file = Path(self.file or "")
+        return file if self.format == "duckdb" else self.folder if self.folder is not None else self.database or ""
 
     def problems(self) -> list[Problem]:
         if "\0" in (self.file or ""):

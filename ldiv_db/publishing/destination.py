@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ldiv_db.database.addresses import Place
-from ldiv_db.database.data_files import Table
+from ldiv_db.database.data_files import Tables
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase
 from ldiv_db.policy.resolve import Resolved, Source
@@ -41,8 +41,8 @@ class Destination(ABC):
     run_id: str = field(default_factory=new_run, init=False)
     held: ExitStack = field(default_factory=ExitStack, init=False)
 
-    #: What a plan says that the table loses which is replaced.
-    foreseen: str = field(default="", init=False)
+    #: What a plan says that the tables lose which are replaced.
+    foreseen: list[str] = field(default_factory=list, init=False)
 
     @property
     @abstractmethod
@@ -59,7 +59,7 @@ class Destination(ABC):
         return None
 
     @abstractmethod
-    def opened(self, resolved: Resolved | None = None) -> AbstractContextManager[Table]:
+    def opened(self, resolved: Resolved | None = None) -> AbstractContextManager[Tables]:
         """A context in which what was published can be read, all of it by what is `resolved` of its policy."""
 
     @abstractmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ldiv_db.database import catalog
@@ -10,39 +10,47 @@ from ldiv_db.database.catalog import new_table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import refused
 from ldiv_db.database.names import Relation
-from ldiv_db.policy.targets import Target
+from ldiv_db.policy.targets import ONLY, Target
 from ldiv_db.publishing.destination import Destination
 from ldiv_db.publishing.in_database import InDatabase, InOtherDatabase
 from ldiv_db.publishing.in_file import DatabaseFile, DataFile, Folder
 
 
-def destination_of(engine: Engine, target: Target, folder: Path, columns: list[str]) -> Destination:
-    """The destination of a table with these columns that a policy names; `folder` is where relative files lie.
+def destination_of(
+    engine: Engine, targets: Mapping[str, Target], folder: Path, columns: Sequence[str] = ()
+) -> Destination:
+    """The destination of all tables that a policy publishes, by its targets; `folder` is where relative files lie.
 
-    Raises PolicyError for what is no name of a table.
+    `columns` are those of a file. Raises PolicyError for what is no name of a table.
     """
     refuse_half_taken_back(engine)
-    table = new_table(engine, target.table, "target.table", target.file is not None) if target.table else Relation(())
-    if target.database is not None:
-        schema = table.parts[0] if len(table.parts) > 1 else catalog.main_schema(engine, target.database)
-        return InOtherDatabase(engine, Relation((target.database, schema, table.name)), target)
-    if target.file is None:
-        home = catalog.located(engine, table)
-        is_beside = engine.catalog and target.if_exists != "append" and engine.snapshot.is_in_memory(home[0])
-        return InOtherDatabase(engine, Relation(home), target) if is_beside else InDatabase(engine, table)
-    path = (folder / target.file).resolve()
-    if target.format == "duckdb":
-        return DatabaseFile(engine, path, target.file, table)
-    return DataFile(engine, path, target.file, target.format or "", columns)
+    first, tables = next(iter(targets.values())), dict[str, Relation]()
+    for name, target in targets.items():
+        key = f"tables.{name}.target.table" if name else "target.table"
+        named = new_table(engine, target.table, key, target.file is not None) if target.table else Relation(())
+        tables[name] = named
+    if first.database is not None:
+        return InOtherDatabase(engine, _in_database(engine, first.database, tables), targets)
+    if first.file is None:
+        homes = {name: catalog.located(engine, table) for name, table in tables.items()}
+        is_memory = engine.snapshot.is_in_memory(next(iter(homes.values()))[0])
+        is_beside = engine.catalog and first.if_exists != "append" and is_memory
+        there = {name: Relation(home) for name, home in homes.items()}
+        return InOtherDatabase(engine, there, targets) if is_beside else InDatabase(engine, tables)
+    path = (folder / first.file).resolve()
+    if first.format == "duckdb":
+        return DatabaseFile(engine, path, first.file, tables)
+    if ONLY in targets:
+        return DataFile(engine, path, first.file, first.format or "", columns)
+    own = first.folder or Path()  # what is a link there is no file of ours
+    files = {name: Path(target.file or "").name for name, target in targets.items()}
+    return Folder(engine, (folder / own).resolve(), str(own), files)
 
 
-def destination_of_tables(engine: Engine, targets: Sequence[Target], folder: Path) -> Destination:
-    """The destination of several tables: the folder of their files, or that of the first, where the others go too."""
-    first = destination_of(engine, targets[0], folder, [])
-    if not isinstance(first, DataFile):
-        return first
-    own = targets[0].folder or Path()  # what is a link there is no file of ours
-    return Folder(engine, (folder / own).resolve(), str(own), [Path(one.file or "").name for one in targets])
+def _in_database(engine: Engine, database: str, tables: Mapping[str, Relation]) -> dict[str, Relation]:
+    """The tables with their places in a database that is attached."""
+    schemas = {n: t.parts[0] if len(t.parts) > 1 else catalog.main_schema(engine, database) for n, t in tables.items()}
+    return {name: Relation((database, schemas[name], table.name)) for name, table in tables.items()}
 
 
 def refuse_half_taken_back(engine: Engine) -> None:

@@ -25,12 +25,12 @@ from ldiv_db.auditing.audit import (
 from ldiv_db.auditing.centres import require_all, require_true, require_within
 from ldiv_db.auditing.subject import Subject, Suppressed, require_same_rows
 from ldiv_db.database import catalog, migrate, postgres
-from ldiv_db.database.data_files import FileRelation, Table
+from ldiv_db.database.data_files import FileRelation, Table, Tables
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, ConstraintError, DatabaseError
 from ldiv_db.database.names import Identifier, Relation, Value
 from ldiv_db.policy.resolve import Resolved
-from ldiv_db.policy.targets import Target
+from ldiv_db.policy.targets import ONLY, Target
 from ldiv_db.publishing.fingerprints import hash_release
 from ldiv_db.publishing.history import Watch
 from ldiv_db.publishing.ledger import RUN_TABLES, enter_run, settle_run
@@ -43,7 +43,7 @@ from ldiv_db.requirements import Requirement
 
 
 class Draft(ABC):
-    """A publication: a table, or the tables of a release; `where` is that table, its file, or their prefix.
+    """A publication: a table, or the tables of a release; `where` has these, their files, or the prefix of a series.
 
     A destination calls `announce`, `write`, `audit`, `enter`, and for a file `settle` at the end, or `withdraw` if it
     did not come to `enter`.
@@ -86,7 +86,7 @@ class Draft(ABC):
         """Take back what was announced."""
 
     @abstractmethod
-    def write(self, where: Table) -> None:
+    def write(self, where: Tables) -> None:
         """Make what is to be published."""
 
     def follow(self, rows: int) -> None:  # noqa: B027 - most have nothing to do
@@ -98,7 +98,7 @@ class Draft(ABC):
             self.noted = (*self.noted, text)
 
     @abstractmethod
-    def audit(self, where: Table) -> Result:
+    def audit(self, where: Tables) -> Result:
         """Audit what was written and return the outcome; raises AuditError if it fails the policy."""
 
     @abstractmethod
@@ -301,11 +301,12 @@ class RunDraft(Draft):
     def entries(self) -> Mapping[str, Mapping[str, Any]]:
         return entries_of(self.run_id)
 
-    def write(self, where: Table) -> None:
-        if self.extends and isinstance(where, Relation) and catalog.table_exists(self.engine, where):
-            self._append(where)
+    def write(self, where: Tables) -> None:
+        table = where[ONLY]
+        if self.extends and isinstance(table, Relation) and catalog.table_exists(self.engine, table):
+            self._append(table)
         else:
-            self.note(self.classes.write(where))
+            self.note(self.classes.write(table))
 
     def _append(self, table: Relation) -> None:
         self.earlier_rows, last = self.engine.count(table), 0
@@ -320,13 +321,13 @@ class RunDraft(Draft):
             what = f"cannot append to {table}: its rows and the release together break {broken}"
             raise DatabaseError(f"{what}: drop the constraint, or append to a table without it") from None
 
-    def audit(self, where: Table) -> Result:
+    def audit(self, where: Tables) -> Result:
         engine = self.engine
         with engine.scope():
-            where = read_once(engine, where)
-            audits = self.classes.audits(where, self.earlier_rows)
+            table = read_once(engine, where[ONLY])
+            audits = self.classes.audits(table, self.earlier_rows)
             if not self.extends:
-                self.hashed = hash_release(engine, where, self.result.earlier.fingerprint, self.resolved)
+                self.hashed = hash_release(engine, table, self.result.earlier.fingerprint, self.resolved)
         notes, earlier = (*self.result.notes, *self.noted), self.result.earlier.held_against(self.hashed)
         seconds = time.perf_counter() - self.begun
         return replace(self.result, audits=audits, notes=notes, earlier=earlier, seconds=seconds)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,43 +36,49 @@ _STAGED = "ldiv_"
 
 
 @dataclass(eq=False)
-class InTable(Destination):
-    """A table of a database that is open on the connection."""
+class InTables(Destination):
+    """Tables of one database that is open on the connection, by their names in the policy, of one table empty."""
 
-    table: Relation
+    tables: Mapping[str, Relation]
+
+    @property
+    def home(self) -> str:
+        """The database in which they are."""
+        return catalog.catalog_of(self.engine, next(iter(self.tables.values())))
 
     @property
     def folder(self) -> Path | None:
-        file = self.engine.snapshot[catalog.catalog_of(self.engine, self.table)].file
+        file = self.engine.snapshot[self.home].file
         return Path(file).parent if file else None
 
     @property
     def place(self) -> Place:
-        return TablePlace(self.engine.connection, self.table)
+        return TablePlace(self.engine.connection, self.tables)
 
-    def opened(self, resolved: Resolved | None = None) -> AbstractContextManager[Relation]:
-        return nullcontext(self.table)
+    def opened(self, resolved: Resolved | None = None) -> AbstractContextManager[Mapping[str, Relation]]:
+        return nullcontext(self.tables)
 
-    def _is_replaced(self, draft: Draft) -> bool:
-        """Whether a table is there that goes, whose rows a file keeps."""
-        return draft.replaces and not draft.extends and catalog.table_exists(self.engine, self.table)
+    def _replaced(self, draft: Draft) -> list[Relation]:
+        """The tables that are there and go, whose rows a file keeps."""
+        goes = draft.replaces and not draft.extends
+        return [table for table in self.tables.values() if goes and catalog.table_exists(self.engine, table)]
 
-    def _remains(self, wayout: str) -> str:
-        """A note that what was replaced may still be read; '' where neither a history nor a file has it."""
-        home = catalog.catalog_of(self.engine, self.table)
-        file, history = self.engine.snapshot[home].file, self.engine.snapshot.traits(home).history
+    def _remains(self, replaced: Sequence[Relation], wayout: str) -> list[str]:
+        """The notes that what was replaced may still be read; none where neither a history nor a file has it."""
+        file, history = self.engine.snapshot[self.home].file, self.engine.snapshot.traits(self.home).history
         if history:
-            return told_of_history(str(self.table), history.format(home))
-        return f"the bytes of {Path(file).name} may still hold the release that was replaced: {wayout}" if file else ""
+            return [told_of_history(str(table), history.format(self.home)) for table in replaced]
+        what = f"the bytes of {Path(file or '').name} may still hold the release that was replaced: {wayout}"
+        return [what] if file and replaced else []
 
 
-class InDatabase(InTable):
-    """A table of the source's database, or the prefix of several."""
+class InDatabase(InTables):
+    """Tables of the source's database, or the prefix of a series."""
 
     def publish(self, draft: Draft) -> Result:
         """As every destination; in a transaction of its own it waits for others that write the same."""
         joins, end = self.engine.in_transaction(), time.monotonic() + _LONGEST_WAIT
-        if self._is_replaced(draft) and (note := self._remains("give readers a file of their own (target: file)")):
+        for note in self._remains(self._replaced(draft), "give readers a file of their own (target: file)"):
             draft.note(note)
         while True:
             try:
@@ -85,79 +91,93 @@ class InDatabase(InTable):
         return draft.told(outcome, **self.entered(draft.watch))
 
     def entered(self, watch: Watch) -> dict[str, Any]:
-        home = catalog.catalog_of(self.engine, self.table)
-        is_numbered = bool(self.engine.snapshot.traits(home).history) and not self.engine.in_transaction()
-        return {"snapshot": catalog.last_snapshot(self.engine, home)} if is_numbered else {}
+        is_numbered = bool(self.engine.snapshot.traits(self.home).history) and not self.engine.in_transaction()
+        return {"snapshot": catalog.last_snapshot(self.engine, self.home)} if is_numbered else {}
 
     def _publish(self, draft: Draft, joins: bool) -> Result:
         with self.engine.transaction(joins):
             draft.announce()
-            draft.write(self.table)
-            outcome = draft.audit(self.table)
+            draft.write(self.tables)
+            outcome = draft.audit(self.tables)
             draft.enter(outcome, PUBLISHED)
         return outcome
 
 
 @dataclass(eq=False)
-class InOtherDatabase(InTable):
-    """A table of another database than the ledger's, written beside under a name of its run's and renamed.
+class InOtherDatabase(InTables):
+    """Tables of another database than the ledger's, written beside under names of their run's and renamed at once.
 
-    The name of a table that is being written tells the run and the target. One that a dead process left is dropped by
-    the next run to the target; the ledger, where it says `written`, is told whether the table was renamed.
+    The name of a table that is being written tells the run and all targets. One that a dead process left is dropped by
+    the next run to these; the ledger, where it says `written`, is told whether the tables were renamed.
     """
 
-    target: Target
+    targets: Mapping[str, Target]
 
     def publish(self, draft: Draft) -> Result:
-        staged, is_replaced = self._staged(draft.run_id), self._is_replaced(draft)
-        with migrate.unmade_on_error(self.engine), undone(lambda: self._drop([staged])):
+        staged, replaced = self._staged(draft.run_id), self._replaced(draft)
+        with migrate.unmade_on_error(self.engine), undone(lambda: self._drop(staged.values())):
             outcome = self._publish(draft, staged)
-        return self._renewed(draft, outcome) if is_replaced else outcome
+        return self._renewed(draft, outcome, replaced) if replaced else outcome
 
-    def _renewed(self, draft: Draft, outcome: Result) -> Result:
+    def _renewed(self, draft: Draft, outcome: Result, replaced: Sequence[Relation]) -> Result:
         """The outcome, once readers of a file no longer find the release that was replaced, or are said to."""
-        home = self.table.parts[0]
-        if self.engine.snapshot.kind(home) == "duckdb" and renew_file(self.engine, home):
+        if self.engine.snapshot.kind(self.home) == "duckdb" and renew_file(self.engine, self.home):
             return outcome
-        note = self._remains("nobody could write it anew; COPY FROM DATABASE it to a new file, or publish to a file")
-        return draft.told(outcome, note) if note else outcome
+        wayout = "nobody could write it anew; COPY FROM DATABASE it to a new file, or publish to a file"
+        for note in self._remains(replaced, wayout):
+            outcome = draft.told(outcome, note)
+        return outcome
 
-    def _publish(self, draft: Draft, staged: Relation) -> Result:
+    def _publish(self, draft: Draft, staged: Mapping[str, Relation]) -> Result:
         engine = self.engine
         with engine.transaction():
             draft.write(staged)
-        withdrawn: list[str] = []
-        if postgres.is_in_postgres(engine, self.table):
-            draft.note(postgres.told_of_loss(engine, self.table, MADE_ANEW, self.target.lose))
-            withdrawn = postgres.withdrawn_from(engine, self.table)
-        left = self._abandoned_tables(but=staged)
+        withdrawn: dict[str, list[str]] = {}
+        for name, table in self.tables.items():
+            if postgres.is_in_postgres(engine, table):
+                draft.note(postgres.told_of_loss(engine, table, MADE_ANEW, self.targets[name].lose))
+                withdrawn[name] = postgres.withdrawn_from(engine, table)
+        left = self._abandoned_tables(but=draft.run_id)
         note_abandoned(draft, len(left))
         outcome = draft.audit(staged)
         with engine.transaction():
             migrate.migrate(engine)
             for run in runs(engine):
-                if (run["status"], run["target"]) == (WRITTEN, str(self.target)):
-                    settle_run(engine, run["run_id"], in_place=self._staged(run["run_id"]) not in left)
+                if (run["status"], run["target"]) == (WRITTEN, self._target):
+                    settle_run(engine, run["run_id"], in_place=run["run_id"] not in left)
             draft.enter(outcome, WRITTEN)
-        with undone(lambda: draft.settle(not catalog.table_exists(engine, staged))):
-            self._drop(left)
+        with undone(lambda: draft.settle(not any(catalog.table_exists(engine, one) for one in staged.values()))):
+            self._drop([table for tables in left.values() for table in tables])
             with engine.transaction():
-                engine.rename(staged, self.table, draft.replaces)
-                postgres.tell(engine, self.table, *withdrawn)
+                for name, table in self.tables.items():
+                    engine.rename(staged[name], table, self.targets[name].if_exists == "replace")
+                    postgres.tell(engine, table, *withdrawn.get(name, []))
         draft.settle(in_place=True)
         return outcome
 
-    def _staged(self, run_id: str) -> Relation:
-        mark = hashlib.sha256(str(self.target).encode()).hexdigest()[:8]
-        return self.table.beside(f"{_STAGED}{run_id}_{mark}")
+    @property
+    def _target(self) -> str:
+        """What the ledger calls it."""
+        return ", ".join(map(str, self.targets.values()))
 
-    def _abandoned_tables(self, but: Relation) -> list[Relation]:
-        form = re.compile(self._staged("[0-9a-f]{32}").name)
-        there = catalog.relations_in(self.engine, self.table.parts[0])
-        found = [Relation((self.table.parts[0], *table.parts)) for table in there if form.fullmatch(table.name)]
-        return [table for table in found if table != but]
+    def _staged(self, run_id: str) -> dict[str, Relation]:
+        mark = hashlib.sha256(self._target.encode()).hexdigest()[:8]
+        numbers = ["", *(f"_{number}" for number in range(1, len(self.tables)))]
+        return {
+            name: table.beside(f"{_STAGED}{run_id}_{mark}{number}")
+            for number, (name, table) in zip(numbers, self.tables.items(), strict=True)
+        }
 
-    def _drop(self, tables: Sequence[Relation]) -> None:
+    def _abandoned_tables(self, but: str) -> dict[str, list[Relation]]:
+        """The tables that other runs left, by the ids of these."""
+        forms = [re.compile(table.name) for table in self._staged("([0-9a-f]{32})").values()]
+        found: dict[str, list[Relation]] = {}
+        for table in catalog.relations_in(self.engine, self.home):
+            for match in (match for form in forms if (match := form.fullmatch(table.name)) and match[1] != but):
+                found.setdefault(match[1], []).append(Relation((self.home, *table.parts)))
+        return found
+
+    def _drop(self, tables: Iterable[Relation]) -> None:
         with self.engine.transaction():
             for table in tables:
                 self.engine.drop_table(table)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +12,12 @@ from typing import ClassVar
 
 from ldiv_db.database import migrate
 from ldiv_db.database.addresses import FilePlace, Place
-from ldiv_db.database.data_files import CsvForm, FileRelation, Table
+from ldiv_db.database.data_files import CsvForm, FileRelation, Tables
 from ldiv_db.database.errors import DatabaseError, refused
 from ldiv_db.database.files import abandoned, flush, move, swap, undone, work_folder
 from ldiv_db.database.names import Relation
 from ldiv_db.policy.resolve import Resolved
-from ldiv_db.policy.targets import Target
+from ldiv_db.policy.targets import ONLY
 from ldiv_db.publishing.destination import Destination, note_abandoned
 from ldiv_db.publishing.draft import Draft
 from ldiv_db.publishing.ledger import WRITTEN, settle_run
@@ -41,12 +41,15 @@ class InFile(Destination):
         return self.path.parent
 
     @abstractmethod
-    def writing(self, staging_path: Path) -> AbstractContextManager[Table]:
+    def writing(self, staging_path: Path) -> AbstractContextManager[Tables]:
         """A context in which the file at `staging_path` can be written; at its end the file is closed."""
 
     @abstractmethod
-    def reading(self, staging_path: Path) -> AbstractContextManager[Table]:
+    def reading(self, staging_path: Path) -> AbstractContextManager[Tables]:
         """A context in which what was written to `staging_path` can be read."""
+
+    def opened(self, resolved: Resolved | None = None) -> AbstractContextManager[Tables]:
+        return self.reading(self.path)
 
     def flush(self, staging_path: Path) -> None:
         """Flush what was written to the disk."""
@@ -100,26 +103,29 @@ class InFile(Destination):
 
 @dataclass(eq=False)
 class DatabaseFile(InFile):
-    """A DuckDB file with a table, or with the tables of all releases of a series."""
+    """A DuckDB file with the tables of a release, or with those of all releases of a series."""
 
-    table: Relation
+    tables: Mapping[str, Relation]
 
     @contextmanager
-    def writing(self, staging_path: Path) -> Iterator[Relation]:
+    def writing(self, staging_path: Path) -> Iterator[Mapping[str, Relation]]:
         with self.engine.attached(staging_path) as database, self.engine.transaction():
-            yield within(database, self.table)
+            yield self._within(database)
 
     @contextmanager
-    def reading(self, staging_path: Path) -> Iterator[Relation]:
+    def reading(self, staging_path: Path) -> Iterator[Mapping[str, Relation]]:
         with self.engine.attached(staging_path, read_only=True) as database:
-            yield within(database, self.table)
+            yield self._within(database)
+
+    def opened(self, resolved: Resolved | None = None) -> AbstractContextManager[Mapping[str, Relation]]:
+        return self.reading(self.path)
+
+    def _within(self, database: str) -> dict[str, Relation]:
+        return {name: within(database, table) for name, table in self.tables.items()}
 
     @property
     def place(self) -> Place:
-        return FilePlace(self.path, Relation(within("", self.table).parts[1:]))
-
-    def opened(self, resolved: Resolved | None = None) -> AbstractContextManager[Relation]:
-        return self.reading(self.path)
+        return FilePlace(self.path, {name: Relation(table.parts[1:]) for name, table in self._within("").items()})
 
 
 @dataclass(eq=False)
@@ -127,46 +133,45 @@ class DataFile(InFile):
     """A Parquet file, or a CSV file, which is read back by its `columns`."""
 
     form: str
-    columns: list[str]
+    columns: Sequence[str]
 
     @property
     def place(self) -> Place:
-        with self.reading(self.path) as file:
-            return FilePlace(self.path, file)
+        with self.opened() as files:
+            return FilePlace(self.path, files)
 
-    def opened(self, resolved: Resolved | None = None) -> AbstractContextManager[FileRelation]:
-        return self.reading(self.path)
-
-    def writing(self, staging_path: Path) -> AbstractContextManager[FileRelation]:
+    def writing(self, staging_path: Path) -> AbstractContextManager[Tables]:
         return self.reading(staging_path)
 
-    def reading(self, staging_path: Path) -> AbstractContextManager[FileRelation]:
+    def reading(self, staging_path: Path) -> AbstractContextManager[Tables]:
         if self.form == "parquet":
-            return nullcontext(FileRelation("read_parquet", str(staging_path)))
-        return nullcontext(FileRelation("read_csv", str(staging_path), form=CsvForm.exported(self.columns)))
+            return nullcontext({ONLY: FileRelation("read_parquet", str(staging_path))})
+        return nullcontext({ONLY: FileRelation("read_csv", str(staging_path), form=CsvForm.exported(self.columns))})
 
 
 @dataclass(eq=False)
 class Folder(InFile):
-    """A folder of one Parquet file for each of several tables, called `files`, and nothing else; it is moved whole."""
+    """A folder of one Parquet file for each of several tables, and nothing else; it is moved whole.
 
-    files: Sequence[str]
+    `files` are what these are called, by the names of the tables.
+    """
+
+    files: Mapping[str, str]
     kind: ClassVar[str] = "folder"
 
-    def file(self, target: Target) -> FileRelation:
-        """The file of a table that has this target."""
-        return FileRelation("read_parquet", str(self.path / Path(target.file or "").name))
+    @property
+    def place(self) -> Place:
+        with self.opened() as files:
+            return FilePlace(self.path, files)
 
-    def opened(self, resolved: Resolved | None = None) -> AbstractContextManager[FileRelation]:
-        return self.reading(self.path)
-
-    def writing(self, staging_path: Path) -> AbstractContextManager[FileRelation]:
+    def writing(self, staging_path: Path) -> AbstractContextManager[Tables]:
         staging_path.mkdir()
         (staging_path.parent / _NUMBER).write_text(str(staging_path.stat().st_ino))
         return self.reading(staging_path)
 
-    def reading(self, staging_path: Path) -> AbstractContextManager[FileRelation]:
-        return nullcontext(FileRelation("read_parquet", str(staging_path)))
+    def reading(self, staging_path: Path) -> AbstractContextManager[Tables]:
+        found = {name: FileRelation("read_parquet", str(staging_path / file)) for name, file in self.files.items()}
+        return nullcontext(found)
 
     def flush(self, staging_path: Path) -> None:
         for path in [*staging_path.iterdir(), staging_path]:
@@ -174,7 +179,7 @@ class Folder(InFile):
 
     def require_ours(self) -> None:
         """Raise PolicyError if a folder is there that holds anything else, which would go with it."""
-        others = {path.name for path in self.path.iterdir()} - set(self.files) if self.path.exists() else ()
+        others = {path.name for path in self.path.iterdir()} - set(self.files.values()) if self.path.exists() else ()
         if others:
             what = f"{self.name} holds {min(others)} as well, which replace would remove"
             raise refused("target.file", what, "name a new folder")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from typing import Any
@@ -27,7 +27,7 @@ from ldiv_db.database.postgres import OTHERS_NOW
 from ldiv_db.database.traits_there import told_of_history
 from ldiv_db.policy.release_columns import CLASS_ID
 from ldiv_db.policy.resolve import Findings, Resolved, Source
-from ldiv_db.policy.targets import Target
+from ldiv_db.policy.targets import ONLY, Target
 from ldiv_db.publishing.counted_source import SQL, CountedSource, PlanThere
 from ldiv_db.publishing.destination import Destination
 from ldiv_db.publishing.draft import Draft, entries_of
@@ -67,14 +67,14 @@ class InWarehouse(Destination):
         self._ledger.bring_series(self.engine, series)
 
     @contextmanager
-    def opened(self, resolved: Resolved | None = None) -> Iterator[Relation]:
+    def opened(self, resolved: Resolved | None = None) -> Iterator[Mapping[str, Relation]]:
         """A context in which a table here stands for the one that is there: its counts, if its columns are known."""
         there, table = self.source.there, self.table
         names = [column.name.lower() for column in there.columns(table)] if there.exists(table) else []
         if resolved and sorted(names) == sorted(map(str.lower, resolved.released.all)):
-            yield self.source.as_audited(self.engine, resolved, table)
+            yield {ONLY: self.source.as_audited(self.engine, resolved, table)}
         else:
-            yield self.engine.load("published", {CLASS_ID: "BIGINT"}, []) if names else table
+            yield {ONLY: self.engine.load("published", {CLASS_ID: "BIGINT"}, []) if names else table}
 
     def refuse_place(self) -> None:
         """Raise PolicyError if no release may go there, whatever is there already."""
@@ -96,7 +96,7 @@ class InWarehouse(Destination):
         self.refuse()
         there, is_replaced = self.source.there, self.target.if_exists == "replace"
         if is_replaced and there.dialect == "postgres" and there.exists(self.table) and self._is_made_anew(found):
-            self.foreseen = there.told_of_loss(self.table, OTHERS_NOW, self.target.lose)
+            self.foreseen = [*filter(None, [there.told_of_loss(self.table, OTHERS_NOW, self.target.lose)])]
         return self
 
     def _is_made_anew(self, found: Findings) -> bool:
@@ -218,7 +218,9 @@ class InWarehouse(Destination):
                         why = OTHERS_NOW if facts.overwrite else "the table is made anew"
                         draft.note(there.told_of_loss(self.table, why, self.target.lose))
                 others = [self.table] if before else []
-                outcome = draft.audit(self.source.as_audited(self.engine, plan.classes.resolved, staged, others))
+                outcome = draft.audit(
+                    {ONLY: self.source.as_audited(self.engine, plan.classes.resolved, staged, others)}
+                )
             with self.engine.transaction():
                 draft.enter(outcome, PUBLISHED if there.takes_back else WRITTEN)
             self._ledger.enter(self.engine, draft.entries, draft.watch)

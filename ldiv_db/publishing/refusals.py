@@ -15,8 +15,9 @@ from ldiv_db.database.files import CAN_SWAP
 from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
 from ldiv_db.policy.document import Policy
+from ldiv_db.policy.targets import ONLY
 from ldiv_db.publishing.destination import Destination
-from ldiv_db.publishing.in_database import MADE_ANEW, InDatabase, InOtherDatabase, InTable, compare_columns
+from ldiv_db.publishing.in_database import MADE_ANEW, InDatabase, InOtherDatabase, InTables, compare_columns
 from ldiv_db.publishing.in_file import DatabaseFile, DataFile, Folder, InFile
 
 #: Integers that Parquet has no type for; they would silently become floating-point numbers.
@@ -25,17 +26,18 @@ _TOO_WIDE = ("HUGEINT", "UHUGEINT")
 
 @dataclass(frozen=True)
 class TargetCheck:
-    """A run of `source`, and the destination that it may not go to for what it is, or for what is there already.
+    """A run, and the destination that it may not go to for what it is, or for what is there already.
 
-    `folder` is where relative files lie, `types` are those of the release's columns, None if they are not known, as of
-    one of several tables.
+    `sources` are all that it reads, that of the table of this `name` first, whose policy it is. `folder` is where
+    relative files lie, `types` are those of the table's columns, None if they are not known.
     """
 
     destination: Destination
     policy: Policy
     folder: Path
-    source: Table
+    sources: Sequence[Table]
     types: Mapping[str, str] | None
+    name: str = ONLY
 
     @property
     def engine(self) -> Engine:
@@ -51,14 +53,15 @@ class TargetCheck:
         Nor may it read what it replaces or appends to, by whatever way.
         """
         engine, destination = self.engine, self.destination
-        refuse_lost_digits(engine, self.policy, self.source)
-        refuse_hidden_rows(engine, [self.source, *([destination.table] if isinstance(destination, InTable) else [])])
+        refuse_lost_digits(engine, self.policy, self.sources[0])
+        written = [destination.tables[self.name]] if isinstance(destination, InTables) else []
+        refuse_hidden_rows(engine, [*self.sources, *written])
         if isinstance(destination, InDatabase):
-            self._check_table(destination.table)
+            self._check_table(destination.tables[self.name])
         if isinstance(destination, InOtherDatabase):
-            self._check_other(destination.table)
+            self._check_other(destination.tables[self.name], destination.home)
         if isinstance(destination, InFile):
-            check_file(destination, [self.source.path] if isinstance(self.source, FileRelation) else [])
+            check_file(destination, [source.path for source in self.sources if isinstance(source, FileRelation)])
             if destination.path.exists() and self.if_exists == "fail":
                 hint = f"set if_exists: replace, or name another {destination.kind}"
                 raise refused("target", f"{destination.name} exists", hint)
@@ -71,26 +74,26 @@ class TargetCheck:
                 raise refused("target.file", "folders change places in one step on Linux alone", "name a new folder")
             destination.require_ours()
         if not isinstance(destination, InDatabase):
-            refuse_read_target(engine, self.policy, self.folder, self.source)
+            for source in self.sources:
+                refuse_read_target(engine, self.policy, self.folder, source)
 
     def _check_table(self, table: Relation) -> None:
         engine = self.engine
-        if isinstance(self.source, Relation) and catalog.same_table(engine, table, self.source):
+        if any(isinstance(one, Relation) and catalog.same_table(engine, table, one) for one in self.sources):
             raise refused("target", "is the source itself", "name another table")
         refuse_catalog_schema(engine, table, "target")
         if [part.lower() for part in table.parts[:-1]] in ([], ["main"]):  # TEMP tables lie in a schema of that name
             taken = catalog.looked_up(engine, Relation(table.parts[-1:]))
             if taken is not None and len(taken.parts) > 1:  # the audit would read that one
                 raise refused("target", f"this connection has a TEMP table or view called {table.name}", "drop it")
-        # One of several tables goes to no file, and nobody adds to it.
-        to_file, appends = ("", "") if self.types is None else ("give `file:` as well, or ", " or append")
+        appends = "" if self.name else " or append"  # nobody adds to one of several
         home = catalog.catalog_of(engine, table).lower()
         if home not in ("temp", (engine.catalog or home).lower()):
             what = "a table cannot be published in one transaction with a catalog in another database"
-            raise refused("target.table", what, f"{to_file}leave the catalog in the database")
+            raise refused("target.table", what, "give `file:` as well, or leave the catalog in the database")
         if home not in ("temp", engine.snapshot.current.lower()):
             what = f"{table} is in another database, one transaction writes one"
-            raise refused("target.table", what, f"{to_file}name one of the database that is opened")
+            raise refused("target.table", what, "give `file:` as well, or name one of the database that is opened")
         if not self._is_there(table, f"set if_exists: replace{appends}"):
             return
         if self.if_exists == "append":
@@ -98,11 +101,31 @@ class TargetCheck:
                 hint = "what is appended to has labels as text: make it by if_exists: append"
                 compare_columns(engine, self.types, table, hint)
             self._refuse_keys(table)
-        refuse_read_tables(engine, self.source, [table])
+        self._refuse_read(table)
         if self.if_exists == "replace" and self.types is not None:
             shown = (*self.policy.sensitive, *self.policy.keep)
-            own = postgres.shown_types(engine, self.source, shown)
-            foresee_loss(self.destination, table, self.policy, self.types, own)
+            own = {} if self.name else postgres.shown_types(engine, self.sources[0], shown)  # several are read as views
+            self._foresee_loss(table, own)
+
+    def _refuse_read(self, table: Relation) -> None:
+        for source in self.sources:
+            refuse_read_tables(self.engine, source, [table])
+
+    def _foresee_loss(self, table: Relation, own: Mapping[str, str]) -> None:
+        """Have a plan say what a table of PostgreSQL's loses that the release replaces; raise as a run does.
+
+        Where types are kept that depend on the classes the run alone knows whether the table is made anew.
+        """
+        engine, policy, types = self.engine, self.policy, self.types or {}
+        columns = [Column(name, kind) for name, kind in types.items()]
+        if postgres.is_in_postgres(engine, table) and catalog.table_exists(engine, table):
+            if policy.output.types == "keep" and {c.name for c in columns_of(engine, table)} == set(types):
+                return
+            self._foresee(postgres.foreseen_loss(engine, table, columns, own, policy.target.lose))
+
+    def _foresee(self, note: str) -> None:
+        if note and note not in self.destination.foreseen:
+            self.destination.foreseen.append(note)
 
     def _refuse_keys(self, table: Relation) -> None:
         """Raise PolicyError for keys of a table that the release is known to break, as it has the same values twice."""
@@ -119,22 +142,26 @@ class TargetCheck:
             return False
         with self.engine.scope():
             known = [Where(name, None, "<>") for name in columns]
-            groups = self.engine.count_groups("keys", self.source, *columns, where=known)
+            groups = self.engine.count_groups("keys", self.sources[0], *columns, where=known)
             return bool(self.engine.count(groups, Where("rows", 1, ">")))
 
-    def _check_other(self, table: Relation) -> None:
+    def _check_other(self, table: Relation, home: str) -> None:
+        """Raise PolicyError unless the table may be one of the database `home`."""
         target, known = self.policy.target, self.policy.databases
         if target.database is not None and target.database not in known:
             raise refused("target.database", f"no database {target.database!r}", nearest(target.database, known))
         if target.database is not None and len(catalog.named_table(target.table or "", "target.table").parts) > 2:
             raise refused("target.table", f"{target.table} names a database, `database:` does", "leave it out")
+        if catalog.catalog_of(self.engine, table) != home:
+            what = f"{table} is in another database than {home}, and one transaction writes one"
+            raise refused("target.table", what, "name one database for all tables")
         if self.engine.in_transaction():
             raise refused("target.database", "another database joins no open transaction", "commit first")
         refuse_catalog_schema(self.engine, table, "target")
         if self._is_there(table, "set if_exists: replace"):
-            refuse_read_tables(self.engine, self.source, [table])
+            self._refuse_read(table)
             if postgres.is_in_postgres(self.engine, table):
-                self.destination.foreseen = postgres.told_of_loss(self.engine, table, MADE_ANEW, target.lose)
+                self._foresee(postgres.told_of_loss(self.engine, table, MADE_ANEW, target.lose))
 
     def _is_there(self, table: Relation, hint: str) -> bool:
         """True if a table is there; raises PolicyError for one that stays, a view, or types that it cannot have."""
@@ -169,20 +196,6 @@ class TargetCheck:
 
 
 # -- tables --------------------------------------------------------------------------------------------
-
-
-def foresee_loss(
-    destination: Destination, table: Relation, policy: Policy, types: Mapping[str, str], own: Mapping[str, str]
-) -> None:
-    """Have a plan say what a table of PostgreSQL's loses that a release of these `types` replaces; raise as a run does.
-
-    Where types are kept that depend on the classes the run alone knows whether the table is made anew.
-    """
-    engine, columns = destination.engine, [Column(name, kind) for name, kind in types.items()]
-    if postgres.is_in_postgres(engine, table) and catalog.table_exists(engine, table):
-        if policy.output.types == "keep" and {c.name for c in columns_of(engine, table)} == set(types):
-            return
-        destination.foreseen = postgres.foreseen_loss(engine, table, columns, own, policy.target.lose)
 
 
 def refuse_lost_digits(engine: Engine, policy: Policy, source: Table) -> None:
@@ -264,14 +277,15 @@ def refuse_database_name(table: Relation, key: str) -> None:
 
 
 def _check_database_file(destination: DatabaseFile) -> None:
-    refuse_database_name(destination.table, "target.table")
+    for table in destination.tables.values():
+        refuse_database_name(table, "target.table")
     refuse_log(destination)
     if not destination.path.exists():
         return
-    with destination.opened() as table:
-        own = [part.lower() for part in table.parts[1:]]
-        inside = catalog.relations_in(destination.engine, table.parts[0])
-    if any([part.lower() for part in other.parts] != own for other in inside):
+    with destination.opened() as tables:
+        own = [[part.lower() for part in table.parts[1:]] for table in tables.values()]
+        inside = catalog.relations_in(destination.engine, next(iter(tables.values())).parts[0])
+    if any([part.lower() for part in other.parts] not in own for other in inside):
         what = f"{destination.name} holds other tables, which replace would drop"
         raise refused("target.file", what, "name a new file")
 

@@ -10,11 +10,12 @@ from ldiv_db.attacking.gains import Attack
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.addresses import Place
 from ldiv_db.database.connections import ClientRelation
-from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, refused
+from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, nearest, refused
 from ldiv_db.display import Shown
 from ldiv_db.measuring.answers import Answer
 from ldiv_db.measuring.least_loss.bounds import LossBound
 from ldiv_db.policy.quasi_identifiers import Inferred
+from ldiv_db.policy.targets import ONLY
 from ldiv_db.publishing.fingerprints import Fingerprint
 from ldiv_db.publishing.inference import Inference
 from ldiv_db.recoding.loss import Loss, TableLoss, nothing_lost
@@ -230,14 +231,17 @@ class Result(Shown):
         own = {"run_id": told.get("run_id", ""), "target": place, "l": None, "figures": figures}
         return cls(**known, **own, loss=loss or nothing_lost(published, published), seed=seed, **more)
 
-    def table(self) -> ClientRelation:
-        """The release as a relation of DuckDB's, which has `.df()`, `.pl()` and `.arrow()`.
+    def table(self, name: str = ONLY) -> ClientRelation:
+        """The release as a relation of DuckDB's, which has `.df()`, `.pl()` and `.arrow()`; of several the named table.
 
         Raises DatabaseError where it cannot be read from here: after a run on an address its database is closed.
+        Raises PolicyError where the policy has no table of that name.
         """
         if self.place is None:
             raise DatabaseError(f"{self.target} is not read from here: read it in its own database")
-        return self.place.read()
+        if name not in self.place.tables:
+            raise refused("name", f"has no table {name}" if name else "is needed", nearest(name, self.place.tables))
+        return self.place.read(name)
 
     @property
     def requirements(self) -> list[dict[str, Any]]:

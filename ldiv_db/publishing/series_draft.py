@@ -14,12 +14,13 @@ from typing import Any
 
 from ldiv_db.algorithms.decomposition.encode import DecompositionCoding
 from ldiv_db.auditing.audit import Audit
-from ldiv_db.database.data_files import Table
+from ldiv_db.database.data_files import Tables
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase, refused
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.resolve import Resolved, Source
+from ldiv_db.policy.targets import ONLY
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.draft import Draft
 from ldiv_db.publishing.fingerprints import versions
@@ -168,11 +169,11 @@ class SeriesDraft(Draft):
         entries = ledger.unsettled(self.engine, self.series.name)
         return next((entry for entry in entries if entry.report.get("run_id") == self.run_id), None)
 
-    def write(self, where: Table) -> None:
+    def write(self, where: Tables) -> None:
         before = self.start.target.tables(_prefix(where), self.series.releases) if self.extends else None
         self.write_tables(self.tables(_prefix(where)), before)
 
-    def audit(self, where: Table) -> Result:
+    def audit(self, where: Tables) -> Result:
         """The release as written, audited and compared with all earlier ones by the keys in the ledger."""
         engine, series, prefix = self.engine, self.series, _prefix(where)
         with engine.transaction():
@@ -246,10 +247,11 @@ class SeriesDraft(Draft):
         return figures | {"rows_of_table": ledger.rows_of_table(figures)}
 
 
-def _prefix(where: Table) -> Relation:
-    if not isinstance(where, Relation):
+def _prefix(where: Tables) -> Relation:
+    prefix = where[ONLY]
+    if not isinstance(prefix, Relation):
         raise TypeError("releases of a series are tables")
-    return where
+    return prefix
 
 
 def _notes(counts: dict[str, Any]) -> list[str]:

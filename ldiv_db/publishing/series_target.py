@@ -7,7 +7,8 @@ file itself what is true.
 from __future__ import annotations
 
 import shutil
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
 from ldiv_db.policy.release_columns import CLASS_ID
 from ldiv_db.policy.sources import COUNT, DECOMPOSITIONS, GROUP_ID
-from ldiv_db.policy.targets import Target
+from ldiv_db.policy.targets import ONLY, Target
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.in_database import InDatabase
 from ldiv_db.publishing.in_file import DatabaseFile
@@ -125,9 +126,11 @@ class SeriesTarget:
             listed.append(Release(f"release {number}", found.values, (found.group,), **told))
         return listed
 
-    def opened(self) -> AbstractContextManager[Relation]:
+    @contextmanager
+    def opened(self) -> Iterator[Relation]:
         """A context in which the series' tables can be read; it gives their prefix."""
-        return self.destination.opened()
+        with self.destination.opened() as there:
+            yield there[ONLY]
 
     def check(self) -> None:
         """Raise PolicyError if releases may not or cannot go there."""
@@ -190,7 +193,8 @@ def series_target_of(
     prefix = new_table(engine, target.prefix or target.table or "", key, file is not None)
     path = (folder / file).resolve() if file else None
     name = name_of(engine, str(target) if file else str(prefix), path)
-    place = DatabaseFile(engine, path, file or "", prefix) if path else there or InDatabase(engine, prefix)
+    own = {ONLY: prefix}
+    place = DatabaseFile(engine, path, file or "", own) if path else there or InDatabase(engine, own)
     return SeriesTarget(algorithm, prefix, name, place, one_table, target.if_exists == "replace")
 
 
@@ -215,7 +219,8 @@ def target_of(engine: Engine, entry: Entry) -> SeriesTarget:
     """The target of a series, as the ledger has it."""
     report = entry.report
     prefix, file = named_table(report.get("prefix", entry.series), "series"), report.get("file")
-    place = InDatabase(engine, prefix) if file is None else DatabaseFile(engine, Path(file), file, prefix)
+    own = {ONLY: prefix}
+    place = InDatabase(engine, own) if file is None else DatabaseFile(engine, Path(file), file, own)
     return SeriesTarget(report["algorithm"], prefix, entry.series, place, bool(report.get("one_table")))
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from ldiv_db.auditing.audit import require_good
 from ldiv_db.auditing.subject import Subject, require_same_rows
 from ldiv_db.auditing.tables import PublishedTable, audit_tables
 from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.data_files import FileRelation, Table
+from ldiv_db.database.data_files import Table, Tables
 from ldiv_db.policy.tables import PolicyTable
 from ldiv_db.publishing.draft import NewClasses, RunDraft, read_once, require_rows, write_rows
 from ldiv_db.publishing.result import Result
@@ -22,28 +21,35 @@ from ldiv_db.requirements import Requirement
 class TablesDraft(RunDraft):
     """Several tables: those of people are audited by what all of them show."""
 
-    #: The tables that belong to people, each where it goes and as the audit reads it.
-    members: Sequence[tuple[NewClasses, PublishedTable]] = ()
-    #: The rows of the others, which belong to nobody, what the policy says of them, and where they go.
-    public: Sequence[tuple[Table, PolicyTable, Table]] = ()
+    #: What the policy says of all tables, what is published of those that belong to people, each after that which its
+    #: rows belong to, and the rows of the others.
+    tables: Mapping[str, PolicyTable] = field(default_factory=dict)
+    members: Mapping[str, NewClasses] = field(default_factory=dict)
+    public: Mapping[str, Table] = field(default_factory=dict)
     wanted: Mapping[str, Sequence[Requirement]] = field(default_factory=dict)
 
     @property
     def replaces(self) -> bool:
-        return any(classes.resolved.target.if_exists != "fail" for classes, _ in self.members)
+        return any(table.target.if_exists != "fail" for table in self.tables.values())
 
-    def write(self, where: Table) -> None:
-        for classes, read in self.members:
-            self.note(classes.write(_placed(read.rows, where)))
-        for rows, table, place in self.public:
-            params = {"rows": rows, "columns": table.keep}
-            self.note(write_rows(self.engine, _placed(place, where), table.target, "database/list_rows", params))
+    def published(self, where: Tables) -> list[PublishedTable]:
+        """The tables that belong to people, as the audit reads them where they are."""
+        return [
+            PublishedTable.of(name, number, self.tables, classes.resolved.released, where[name])
+            for number, (name, classes) in enumerate(self.members.items(), 1)
+        ]
 
-    def audit(self, where: Table) -> Result:
+    def write(self, where: Tables) -> None:
+        for name, classes in self.members.items():
+            self.note(classes.write(where[name]))
+        for name, rows in self.public.items():
+            target, params = self.tables[name].target, {"rows": rows, "columns": self.tables[name].keep}
+            self.note(write_rows(self.engine, where[name], target, "database/list_rows", params))
+
+    def audit(self, where: Tables) -> Result:
         engine, result = self.engine, self.result
         with engine.scope():
-            places = [replace(table, rows=_placed(table.rows, where)) for _, table in self.members]
-            read = [self._as_written(own, table) for (own, _), table in zip(self.members, places, strict=True)]
+            read = [self._as_written(self.members[table.name], table) for table in self.published(where)]
             audits = audit_tables(engine, read, self.wanted)
             require_good(audits)
         people = audits[-1]
@@ -62,11 +68,3 @@ class TablesDraft(RunDraft):
         require_same_rows(engine, Subject(rows, labels), Subject(planned, labels), sensitive or [""])
         engine.drop(planned)
         return replace(table, rows=rows)
-
-
-def _placed(table: Table, where: Table) -> Table:
-    """A table of the database, or its file in the folder that is written."""
-    if not isinstance(table, FileRelation):
-        return table
-    assert isinstance(where, FileRelation)  # noqa: S101 - files go to a folder
-    return replace(table, path=str(Path(where.path) / Path(table.path).name))

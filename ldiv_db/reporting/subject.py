@@ -25,9 +25,9 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, refused
 from ldiv_db.database.names import Relation
 from ldiv_db.database.sources import resolve_source
+from ldiv_db.policy.published import open_each
 from ldiv_db.policy.quasi_identifiers import open_columns, read_columns
 from ldiv_db.policy.reading import Policy, names_of, read_requirements, read_sensitive
-from ldiv_db.policy.schema import open_each
 from ldiv_db.policy.tables import named_in, numbers_as
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.history import known_as

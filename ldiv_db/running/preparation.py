@@ -210,7 +210,7 @@ def prepare(
         kept=kept,
         earlier=earlier,
         watch=watch,
-        lost=[destination.foreseen] if destination.foreseen else [],
+        lost=destination.foreseen,
     )
 
 

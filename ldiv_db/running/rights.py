@@ -15,9 +15,10 @@ from ldiv_db.database.names import Relation
 from ldiv_db.database.postgres import ADD, CHANGE, READ, REMOVE, Ask, Right, grants_lacking
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.policy.document import Policy
+from ldiv_db.policy.targets import ONLY
 from ldiv_db.publishing import ledger_there
 from ldiv_db.publishing.destination import Destination
-from ldiv_db.publishing.in_database import InTable
+from ldiv_db.publishing.in_database import InTables
 from ldiv_db.publishing.in_file import InFile
 from ldiv_db.publishing.ledger import RELEASE_TABLES, SERIES_TABLES
 from ldiv_db.publishing.ledger_there import LedgerThere
@@ -29,13 +30,13 @@ _RULES = ("run_recoding", "run_column", "run_rule")
 _MIGRATE = "ldiv migrate (on this database, as its owner)"
 
 
-def require_rights(destination: Destination, policy: Policy) -> None:
-    """Raise DatabaseError if a run may not write its release, or its row of the ledger.
+def require_rights(destination: Destination, policy: Policy, name: str = ONLY) -> None:
+    """Raise DatabaseError if a run may not write its release, of several the named table, or its row of the ledger.
 
     What a plan has open for reading alone is judged as it would be for a run. Raises also where the ledger could not be
     brought up to date.
     """
-    engine, table = destination.engine, destination.table if isinstance(destination, InTable) else None
+    engine, table = destination.engine, destination.tables[name] if isinstance(destination, InTables) else None
     ledger = catalog.catalog_of(engine, catalog.catalog_table(engine, "run"))
     home = ledger if table is None else catalog.catalog_of(engine, table)
     if isinstance(destination, InFile):
@@ -85,7 +86,7 @@ def _require_none(lacking: Sequence[str]) -> None:
 
 def refuse_read_only(destination: Destination) -> None:
     """Raise DatabaseError if the connection has a database that a run writes open for reading only."""
-    engine, own = destination.engine, [destination.table] if isinstance(destination, InTable) else []
+    engine, own = destination.engine, destination.tables.values() if isinstance(destination, InTables) else ()
     for place in (catalog.catalog_table(engine, "run"), *own):
         database = catalog.catalog_of(engine, place)
         if engine.snapshot[database].is_read_only:

@@ -26,7 +26,7 @@ from ldiv_db.measuring.least_loss.bounds import LossBound
 from ldiv_db.measuring.measure import answers_of
 from ldiv_db.policy.reading import GivenPolicy, Policy, load_policy, take_for_source
 from ldiv_db.publishing.draft import NewClasses, RunDraft
-from ldiv_db.publishing.history import OvertakenError, new_run, waits_again
+from ldiv_db.publishing.history import OvertakenError, waits_again
 from ldiv_db.publishing.in_warehouse import InWarehouse
 from ldiv_db.publishing.result import Result, Similarity
 from ldiv_db.publishing.series_target import settle_crashed
@@ -116,7 +116,7 @@ def _opened(
         ):
             yield engine, counted, there
     else:
-        written = policy.target.database if writes else None
+        written = next(iter(policy.targets.values())).database if writes else None
         with (
             working_engine(connection, context.listener, catalog) as engine,
             named_databases(engine, policy.databases, context.folder, written),
@@ -235,7 +235,7 @@ def plan(
     with _opened(connection, asked, context, catalog) as (engine, counted, there):
         if counted.tables:
             _refuse_asked(_SEVERAL, rehearse=rehearse, bound=bound)
-            return prepare_tables(engine, context, counted, False, new_run())
+            return prepare_tables(engine, context, counted, publishes=False)
         if counted.is_series:
             _refuse_asked(_SERIES, bound=bound)
             return draft_release(engine, context, counted, refuse_unsettled, there, begun).foreseen()

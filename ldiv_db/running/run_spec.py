@@ -49,7 +49,7 @@ def resolve_run(engine: Engine, policy: Policy, folder: Path, there: InWarehouse
     """
     if there is None and not problems_of(policy):
         with suppress(PolicyError):  # which is told with all others
-            require_rights(destination_of(engine, policy.target, folder, policy.released.all), policy)
+            require_rights(destination_of(engine, policy.targets, folder, policy.released.all), policy)
     target = there.checked if there else partial(_checked_destination, engine)
     resolved, algorithm = resolve_algorithm(engine, policy, folder, target=target)
     return RunSpec(resolved, algorithm, resolved.judged["target"])
@@ -66,10 +66,10 @@ def _checked_destination(engine: Engine, found: Findings) -> Destination | None:
     policy, released = found.policy, found.policy.released
     if policy.target.prefix is not None:
         return None
-    destination = destination_of(engine, policy.target, found.folder, released.all)
+    destination = destination_of(engine, policy.targets, found.folder, released.all)
     if found.source is not None:
         types = None if found.columns is None else released.types(found.columns)
-        TargetCheck(destination, policy, found.folder, found.source, types).refuse()
+        TargetCheck(destination, policy, found.folder, [found.source], types).refuse()
     return destination
 
 

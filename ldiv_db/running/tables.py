@@ -7,7 +7,7 @@ quasi-identifiers of all tables.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,24 +18,24 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Context, Listener
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import AuditError, PolicyError, Problem, refuse
+from ldiv_db.database.errors import AuditError, refuse
 from ldiv_db.database.names import Identifier
 from ldiv_db.display import Shown
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.limits import limit_problems
 from ldiv_db.policy.parts import Problems
+from ldiv_db.policy.published import open_each
 from ldiv_db.policy.quasi_identifiers import column_problems
 from ldiv_db.policy.resolve import Resolved, as_read
 from ldiv_db.policy.rules import problems_of
-from ldiv_db.policy.schema import PERSON, content_of, members_of, open_each, told_once
+from ldiv_db.policy.schema import PERSON, content_of, members_of, told_once
 from ldiv_db.policy.sources import Frame
 from ldiv_db.policy.tables import named_in, types_as
-from ldiv_db.publishing.destinations import destination_of, destination_of_tables
+from ldiv_db.publishing.destination import Destination
+from ldiv_db.publishing.destinations import destination_of
 from ldiv_db.publishing.fingerprints import Fingerprint, hash_rows, keyed, take_fingerprint
 from ldiv_db.publishing.history import Published, Reading, Watch, held_against, new_key
-from ldiv_db.publishing.in_database import InDatabase
-from ldiv_db.publishing.in_file import Folder
-from ldiv_db.publishing.refusals import TargetCheck, foresee_loss
+from ldiv_db.publishing.refusals import TargetCheck
 from ldiv_db.publishing.result import Earlier
 from ldiv_db.recoding.encode import read_source
 from ldiv_db.recoding.links import LinkedTable, check_links, in_order, linked_rows
@@ -61,8 +61,8 @@ class OpenedTables:
     policy: Policy
     tables: Mapping[str, LinkedTable]
     public: Mapping[str, Table]
-    #: What the tables lose that are replaced, as targets are checked.
-    lost: list[str] = field(default_factory=list)
+    #: Where all tables go.
+    destination: Destination
 
 
 def open_tables(engine: Engine, context: Context, policy: Policy) -> OpenedTables:
@@ -76,7 +76,7 @@ def open_tables(engine: Engine, context: Context, policy: Policy) -> OpenedTable
     }
     check_links(engine, linked)
     public = {name: opened[name] for name, table in policy.tables.items() if table.public}
-    return OpenedTables(engine, context, policy, linked, public)
+    return OpenedTables(engine, context, policy, linked, public, destination_of(engine, policy.targets, context.folder))
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,6 @@ class MemberTable:
     linked: LinkedTable
     resolved: Resolved
     algorithm: Algorithm
-    target: Table
     #: The rows of its source, with their own keys.
     rows: Table
 
@@ -110,36 +109,23 @@ def resolve_tables(opened: OpenedTables) -> list[MemberTable]:
             if algorithm.traits.recodes_globally:
                 refuse(limit_problems(opened.policy, "a global recoding", algorithm=algorithm.name))
             types = types_as(opened.policy.tables, linked.name, resolved.released, resolved.columns)
-            target = checked_target(opened, linked.name, policy, types)
-            found.append(MemberTable(linked, resolved, algorithm, target, as_read(engine, policy, linked.relation)))
+            check_target(opened, linked.name, policy, types)
+            found.append(MemberTable(linked, resolved, algorithm, as_read(engine, policy, linked.relation)))
     refuse(told_once(problems.found))
     return found
 
 
-def checked_target(opened: OpenedTables, name: str, policy: Policy, types: Mapping[str, str]) -> Table:
-    """Where a table goes that has columns of these types.
-
-    Raises PolicyError unless it may go there, whatever the release reads.
-    """
-    engine, folder, target = opened.engine, opened.context.folder, opened.policy.tables[name].target
-    whole = destination_of_tables(engine, opened.policy.targets, folder)
-    destination = whole if isinstance(whole, Folder) else destination_of(engine, target, folder, [])
-    if not isinstance(destination, InDatabase | Folder):
-        what = "one transaction writes all tables and the ledger, in one database"
-        raise PolicyError([Problem("target", what, "name a table of the database that has the ledger")])
-    known = types if isinstance(destination, Folder) else None
-    for read in (*(table.relation for table in opened.tables.values()), *opened.public.values()):
-        TargetCheck(destination, policy, folder, read, known).refuse()
-    require_rights(destination, policy)
-    if isinstance(destination, InDatabase) and target.if_exists == "replace":
-        foresee_loss(destination, destination.table, policy, types, {})
-        opened.lost.extend(filter(None, [destination.foreseen]))
-    return destination.file(target) if isinstance(destination, Folder) else destination.table
+def check_target(opened: OpenedTables, name: str, policy: Policy, types: Mapping[str, str]) -> None:
+    """Raise PolicyError unless a table with columns of these types may go where it is to, whatever is read."""
+    read: dict[str, Table] = {other: table.relation for other, table in opened.tables.items()} | {**opened.public}
+    sources = [read.pop(name), *read.values()]
+    TargetCheck(opened.destination, policy, opened.context.folder, sources, types, name).refuse()
+    require_rights(opened.destination, policy, name)
 
 
-def public_targets(opened: OpenedTables) -> dict[str, Table]:
-    """Where the tables go that belong to nobody; raises PolicyError for columns that the policy does not classify."""
-    problems, found = Problems(), dict[str, Table]()
+def check_public(opened: OpenedTables) -> None:
+    """Raise PolicyError unless all columns of public tables are classified, and each may go where it is to."""
+    problems = Problems()
     for name, rows in opened.public.items():
         table = opened.policy.tables[name]
         own = {"tables": {}, "target": table.target, "quasi_identifiers": {}, "sensitive": {}, "keep": table.keep}
@@ -147,9 +133,8 @@ def public_targets(opened: OpenedTables) -> dict[str, Table]:
         with problems.collected(f"tables.{name}"):
             columns = columns_of(opened.engine, rows)
             refuse(column_problems(policy, columns))
-            found[name] = checked_target(opened, name, policy, policy.released.types(columns))
+            check_target(opened, name, policy, policy.released.types(columns))
     problems.refuse()
-    return found
 
 
 # -- people --------------------------------------------------------------------------------------------
@@ -241,8 +226,6 @@ class PreparedTables(Shown, Foreseen):
 
     people: People
     watch: Watch
-    #: Where the tables go that belong to nobody.
-    public: Mapping[str, Table]
     #: How many rows each table has, and how many of them are to be published.
     rows: Mapping[str, tuple[int, int]]
 

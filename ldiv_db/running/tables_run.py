@@ -13,15 +13,13 @@ from ldiv_db.auditing.kept import warn_of_kept
 from ldiv_db.auditing.tables import PublishedTable, audit_tables
 from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import count_phrase, refuse, rows_phrase
+from ldiv_db.database.errors import count_phrase, rows_phrase
 from ldiv_db.database.names import Identifier
 from ldiv_db.database.queries import Where
 from ldiv_db.policy.document import Policy
-from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.schema import PERSON
 from ldiv_db.policy.tables import PolicyTable, named_in, numbers_as
 from ldiv_db.policy.targets import Target
-from ldiv_db.publishing.destinations import destination_of_tables
 from ldiv_db.publishing.draft import NewClasses
 from ldiv_db.publishing.result import Result, Similarity
 from ldiv_db.publishing.tables_draft import TablesDraft
@@ -40,11 +38,11 @@ from ldiv_db.running.tables import (
     People,
     PreparedTables,
     attributes_of,
+    check_public,
     encoded_tables,
     fingerprint_of,
     look_back_on_tables,
     open_tables,
-    public_targets,
     resolve_tables,
 )
 from ldiv_db.solving.auto import Auto
@@ -54,14 +52,17 @@ from ldiv_db.solving.people import plan_of_rows
 from ldiv_db.solving.solve import PartwiseSolver, planned_parts
 
 
-def prepare_tables(engine: Engine, context: Context, policy: Policy, publishes: bool, run_id: str) -> PreparedTables:
+def prepare_tables(engine: Engine, context: Context, policy: Policy, publishes: bool) -> PreparedTables:
     """The tables encoded, and people in levels that can meet the policy; raises before any work if they cannot."""
     context.listener.on_stage(READING)
     others = engine.snapshot.others
     with engine.transaction() if others else nullcontext():  # what is read of all tables is of one moment
         opened = open_tables(engine, context, policy)
-        tables, public = resolve_tables(opened), public_targets(opened)
-        earlier, watch = look_back_on_tables(opened, tables, run_id)
+        tables = resolve_tables(opened)
+        check_public(opened)
+        if publishes:
+            refuse_read_only(opened.destination)
+        earlier, watch = look_back_on_tables(opened, tables, opened.destination.run_id)
         if publishes:
             earlier.require_safe()
         seed = policy.seed if earlier.seed is None else earlier.seed
@@ -91,7 +92,7 @@ def prepare_tables(engine: Engine, context: Context, policy: Policy, publishes: 
         ),
         *told_of_lacking(engine, attributes_of(tables), stack.encoded.told, whose.required[1]),
     ]
-    folder = destination_of_tables(engine, policy.targets, context.folder).folder
+    folder = opened.destination.folder
     return PreparedTables(
         people=whose,
         task=task,
@@ -103,8 +104,7 @@ def prepare_tables(engine: Engine, context: Context, policy: Policy, publishes: 
         kept=[f"{one.name}: {line}" for one in tables for line in warn_of_kept(engine, one.resolved.source)],
         earlier=earlier,
         watch=watch,
-        lost=list(dict.fromkeys(opened.lost)),
-        public=public,
+        lost=opened.destination.foreseen,
         rows=rows,
     )
 
@@ -192,13 +192,11 @@ def _similarity(name: str, one: NewClasses) -> Iterator[Similarity]:
 
 def publish_tables(engine: Engine, context: Context, policy: Policy, begun: float) -> Result:
     """Publish all tables of a policy as one release, or nothing of them; its work began at `begun`."""
-    refuse(problems_of(policy))
-    destination = destination_of_tables(engine, policy.targets, context.folder)
-    refuse_read_only(destination)
-    ready = prepare_tables(engine, context, policy, True, destination.run_id)
+    ready = prepare_tables(engine, context, policy, publishes=True)
     draft = draft_tables(ready, context, begun)
     context.listener.on_stage(WRITING)
-    return draft.told(destination.publish(draft))
+    destination = ready.people.opened.destination
+    return draft.told(destination.publish(draft), place=destination.place)
 
 
 def draft_tables(ready: PreparedTables, context: Context, begun: float) -> TablesDraft:
@@ -222,18 +220,21 @@ def draft_tables(ready: PreparedTables, context: Context, begun: float) -> Table
         inferred=[found for one in tables for found in one.resolved.inferred],
         tables=losses,
     )
-    read = [
-        PublishedTable.of(o.name, m.number, opened.policy.tables, o.resolved.released, o.target)
-        for o, m in zip(tables, ready.people.stack.members, strict=True)
-    ]
-    members = list(zip(made, read, strict=True))
-    public = [(rows, opened.policy.tables[name], ready.public[name]) for name, rows in opened.public.items()]
-    return TablesDraft(made[0], ready.watch, result, begun, members=members, public=public, wanted=ready.task.wanted)
+    return TablesDraft(
+        made[0],
+        ready.watch,
+        result,
+        begun,
+        tables=opened.policy.tables,
+        members=dict(named),
+        public=opened.public,
+        wanted=ready.task.wanted,
+    )
 
 
 def rehearse_tables(ready: PreparedTables) -> tuple[Result, list[PublishedTable]]:
     """Do all that a run does, with TEMP tables in place of the release; raises as a run does."""
     draft = draft_tables(ready, Context(), time.perf_counter())
-    tables = [replace(table, rows=classes.table()) for classes, table in draft.members]
+    tables = draft.published({name: classes.table() for name, classes in draft.members.items()})
     require_good(audit_tables(ready.task.engine, tables, draft.wanted))
     return draft.result, tables

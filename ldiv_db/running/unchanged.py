@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.policy.sensitive import smallest_class
+from ldiv_db.policy.targets import ONLY
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.draft import enter_result
 from ldiv_db.publishing.fingerprints import hash_release, versions
@@ -74,5 +75,5 @@ def _release_there(ready: Preparation) -> str | None:
     """The hash of what is where the release goes; None if it cannot be read."""
     engine, resolved = ready.task.engine, ready.resolved
     with suppress(DatabaseError), engine.scope(), ready.destination.opened(resolved) as there:
-        return hash_release(engine, there, ready.earlier.fingerprint, resolved)
+        return hash_release(engine, there[ONLY], ready.earlier.fingerprint, resolved)
     return None

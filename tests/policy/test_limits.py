@@ -121,7 +121,7 @@ def in_prefix(document: dict) -> None:
 def into(document: dict, **place: str) -> None:
     """Another database or a file, in which a decomposition has its prefix and a Parquet file one table."""
     target = document["target"]
-    is_named = "prefix" in target or place.get("file") != "pub.parquet"
+    is_named = "prefix" in target or place.get("file") not in ("pub.parquet", "pub.csv")
     document["target"] = place | (
         {key: target[key] for key in ("table", "prefix") if key in target} if is_named else {}
     )
@@ -145,7 +145,7 @@ def split(document: dict) -> None:
     beside = copy.deepcopy(own["target"])
     if "table" in beside:
         beside["table"] = "pub_p"
-    if beside.get("file"):
+    if beside.get("file") and beside["file"] != "pub.duckdb":
         own["target"]["file"], beside["file"] = "out/pub" + beside["file"][3:], "out/pub_p" + beside["file"][3:]
     people = {"source": "patients", "person": "who", "quasi_identifiers": {"sex": {}}, "target": beside}
     own["keep"] = document.pop("keep")
@@ -186,7 +186,8 @@ GIVEN = {
     "if_exists: append": lambda d: d["target"].update(if_exists="append"),
     "a prefix": in_prefix,
     "flat files": lambda d: into(d, file="pub.parquet"),
-    "another file": lambda d: into(d, file="pub.duckdb"),
+    "a CSV file": lambda d: into(d, file="pub.csv"),
+    "a file": lambda d: into(d, file="pub.duckdb"),
     "another database": lambda d: (into(d, database="other"), d.update(databases={"other": "other.duckdb"})),
     "other algorithms": lambda d: under("topdown", d),
     "a global recoding": lambda d: under("cuts", d),

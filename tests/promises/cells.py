@@ -91,14 +91,15 @@ def _unit(rows: str) -> Callable[[dict[str, Any]], Any]:
 
 
 def _file(name: str) -> Callable[[dict[str, Any]], Any]:
-    """A file of this name, or a folder of such files where there are several tables."""
+    """A file of this name; of several tables a folder of such files, or the database that it is."""
 
     def then(document: dict[str, Any]) -> None:
         for table, said in document.get("tables", {"": document}).items():
-            place = f"out/{table}.{name.split('.')[1]}" if table else name
-            said["target"] = {"file": place} | {key: v for key, v in said["target"].items() if key == "prefix"}
+            is_alone = table and not name.endswith("duckdb")
+            place = {"file": f"out/{table}.{name.split('.')[1]}" if is_alone else name}
+            said["target"] = place | {key: v for key, v in said["target"].items() if key == "prefix"}
             if name.endswith("duckdb") and "prefix" not in said["target"]:
-                said["target"]["table"] = "pub"
+                said["target"]["table"] = f"pub{table}"
 
     return then
 
@@ -161,7 +162,7 @@ AXES |= {
     "target": {
         "table": Value(),
         "parquet": Value(("flat files",), _file("pub.parquet")),
-        "duckdb": Value(("another file",), _file("pub.duckdb")),
+        "duckdb": Value(("a file",), _file("pub.duckdb")),
         "another database": Value(("databases", "another database")),
     },
     "values": {kind: Value() for kind in VALUES},

@@ -193,9 +193,9 @@ def published(case: Case, folder: Path, shape: dict[str, Any], place: str, threa
 
 def write(draft: RunDraft, folder: Path, part: Path | None = None) -> None:
     """Write the draft where its policy says, to a file as `part`."""
-    destination = destination_of(draft.engine, draft.resolved.target, folder, draft.resolved.released.all)
+    destination = destination_of(draft.engine, {"": draft.resolved.target}, folder, draft.resolved.released.all)
     if part is None:
-        draft.write(destination.table)
+        draft.write(destination.tables)
         return
     with destination.writing(part) as where:
         draft.write(where)
@@ -329,7 +329,7 @@ def test_a_release_of_a_series_is_published_alike(tmp_path):
 def next_release(draft: RunDraft, series: Series) -> ClassesDraft:
     """The draft as one of a series."""
     prefix = Relation(("main", "p"))
-    target = SeriesTarget("bsgi", prefix, "p", InDatabase(draft.engine, prefix))
+    target = SeriesTarget("bsgi", prefix, "p", InDatabase(draft.engine, {"": prefix}))
     start = ReleaseStart(draft.resolved, series, target, draft.watch)
     nothing = Relation(("nothing",))
     matched = MatchedRows(nothing, nothing, 0, 0)
@@ -548,7 +548,7 @@ def test_the_audit_judges_the_thresholds_that_follow(rare, monkeypatch):
 
     def broken(self, where):
         real(self, where)
-        self.engine.execute(f"UPDATE {where.sql()} SET disease = 'Zika' WHERE disease <> 'Flu'")
+        self.engine.execute(f"UPDATE {where[''].sql()} SET disease = 'Zika' WHERE disease <> 'Flu'")
 
     monkeypatch.setattr(RunDraft, "write", broken)
     wanted = BASE | {"algorithm": "topdown", "require": [{"threshold": {"base": 0.3}}]}

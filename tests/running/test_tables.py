@@ -152,12 +152,12 @@ def test_tables_are_ordered_by_columns_of_any_types(chain: Any, name: str, owner
     assert shown == sorted(shown) and len(shown) > len({one for one, _ in shown})
 
 
-def test_a_target_elsewhere_is_refused_without_the_ways_of_one_table() -> None:
+def test_a_target_in_a_database_that_the_policy_does_not_name_is_refused() -> None:
     con, _ = clinic()
     con.execute("ATTACH ':memory:' AS other")
     policy = policy_of(NAMES)
     policy["tables"]["labs"]["target"] = "other.main.labs"
-    with pytest.raises(PolicyError, match=r"one transaction writes one \(name one of the database that is opened\)"):
+    with pytest.raises(PolicyError, match=r"one transaction writes one \(give `file:` as well, or name one of the"):
         ldiv_db.run(con, policy)
 
 

@@ -32,7 +32,6 @@ from ldiv_db.measuring.measure import answers_of
 from ldiv_db.policy.changes import over_earlier
 from ldiv_db.policy.resolve import Resolved, Source
 from ldiv_db.policy.tables import named_in
-from ldiv_db.publishing.history import new_run
 from ldiv_db.recoding.encode import Coding, read_source
 from ldiv_db.running.exploring.outcomes import Status, VariantOutcome, risk_of
 from ldiv_db.running.exploring.variants import Variant
@@ -94,7 +93,7 @@ class TablesJob(Job):
     def outcome(self, engine: Engine) -> VariantOutcome:
         """All that a run does, with TEMP tables in place of the release, and what who knows all tables learns."""
         policy = over_earlier(self.variant.policy)
-        ready = prepare_tables(engine, Context(folder=self.folder), policy, False, new_run())
+        ready = prepare_tables(engine, Context(folder=self.folder), policy, publishes=False)
         made, tables = rehearse_tables(ready)
         attributes = {
             named_in(one.name, name): attribute

@@ -1,0 +1,71 @@
+"""Sources and published tables of a policy of several tables, opened by what it calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+from ldiv_db.database.addresses import address_of
+from ldiv_db.database.attach import attach_address
+from ldiv_db.database.catalog import main_schema, named_table, table_exists
+from ldiv_db.database.data_files import Table
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import nearest, refused
+from ldiv_db.database.lineage import same_file
+from ldiv_db.database.names import Relation
+from ldiv_db.database.sources import resolve_source
+from ldiv_db.policy.document import Policy
+from ldiv_db.policy.parts import Problems
+from ldiv_db.policy.sources import open_source
+from ldiv_db.policy.targets import Target
+
+
+def open_each(
+    engine: Engine, policy: Policy, folder: Path, key: Literal["source", "target"], names: Iterable[str]
+) -> dict[str, Table]:
+    """The sources, or the published tables, of the tables with these names; raises PolicyError for all not there."""
+    problems, found = Problems(), dict[str, Table]()
+    for name in names:
+        with problems.collected():
+            if key == "source":
+                found[name] = open_source(engine, policy.tables[name].source, folder, f"tables.{name}.source")
+            else:
+                found[name] = open_target(engine, policy, policy.tables[name].target, folder, f"tables.{name}.target")
+    problems.refuse()
+    return found
+
+
+def open_target(engine: Engine, policy: Policy, target: Target, folder: Path, key: str = "target") -> Table:
+    """A published table where a policy has it go, read until the engine is closed; raises PolicyError if it is gone."""
+    if target.format == "duckdb":
+        path = folder / (target.file or "")
+        if not path.is_file():
+            raise refused(f"{key}.file", f"no file {target.file}")
+        there = engine.snapshot.databases.values()
+        database = next((known.name for known in there if known.file and same_file(known.file, path)), None)
+        return _table_in(engine, database or _attached(engine, str(path)), target, key)
+    if target.database is not None:
+        if target.database not in policy.databases:
+            raise refused(
+                f"{key}.database", f"no database {target.database!r}", nearest(target.database, policy.databases)
+            )
+        if target.database.lower() not in engine.snapshot.databases:
+            _attached(engine, policy.databases[target.database], target.database, folder)
+        return _table_in(engine, target.database, target, key)
+    return resolve_source(engine, str(target), folder, key)
+
+
+def _attached(engine: Engine, text: str, name: str = "ldiv_published", folder: Path = Path()) -> str:
+    """The name of a database that is attached for reading until the engine is closed."""
+    attach_address(engine, address_of(text).in_folder(folder), name, read_only=True)
+    engine.detach_at_end(name)
+    return name
+
+
+def _table_in(engine: Engine, database: str, target: Target, key: str) -> Table:
+    parts = named_table(target.table or "", key).parts
+    table = Relation((database, *(parts if len(parts) > 1 else (main_schema(engine, database), *parts))))
+    if not table_exists(engine, table):
+        raise refused(key, f"no table {target.table} in {target.file or target.database}")
+    return table
