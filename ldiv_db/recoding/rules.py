@@ -164,13 +164,17 @@ def recoding_of(
 ) -> GlobalRecoding | None:
     """The recoding that a search has found; None if the rows that its scheme leaves out do not follow from it.
 
-    None as well if a label cannot be told from its values. A SELECT knows thresholds on the values of one attribute,
-    and the fewest rows and values of a class.
+    None as well if a label cannot be told from its values. A SELECT knows thresholds on the values of one attribute as
+    they are written, and the fewest rows and values of a class.
     """
     scheme = str(search.get("scheme", "none"))
     if scheme == "vioRec" and search.get("metric") == "CM":
         return None
-    if len(source.sensitive) > 1 or (scheme == "allRec" and not all(one.kept_by_select for one in requirements)):
+    if (
+        len(source.sensitive) > 1
+        or source.same
+        or (scheme == "allRec" and not all(one.kept_by_select for one in requirements))
+    ):
         return None
     if any(spans.form == "bounds" for spans in recoding.spans):  # a rule has one label
         return None

@@ -133,7 +133,8 @@ def _fetch(engine: Engine, run: Run) -> GlobalRecoding:
             f"{run.algorithm} left nothing to write as a SELECT: what a value is published as depends on the rows of"
             " its class, as under every local recoding, or which rows are left out depends on more than thresholds and"
             " sizes of classes (CM with vioRec; allRec), or there are several sensitive columns, or"
-            " intervals of numbers that are not whole or have open ends, or bounds in two columns, or the run was made"
+            " values of one are read as one (`set`, `same`), or intervals of numbers that are not whole or have open"
+            " ends, or bounds in two columns, or the run was made"
             " before recodings were kept"
         )
         raise refused("RUN", what, "cuts, incognito and tds recode globally")

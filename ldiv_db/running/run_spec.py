@@ -26,7 +26,7 @@ from ldiv_db.publishing.destinations import destination_of
 from ldiv_db.publishing.in_warehouse import InWarehouse
 from ldiv_db.publishing.refusals import TargetCheck
 from ldiv_db.recoding.encoded import Encoded
-from ldiv_db.recoding.units import Units
+from ldiv_db.recoding.units import Units, units_of
 from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.values import Named
 from ldiv_db.running.rights import require_rights
@@ -77,8 +77,7 @@ def make_algorithm(policy: Policy) -> Algorithm:
     """The policy's algorithm with its options; raises PolicyError if there is none of that name."""
     name = policy.algorithm.name
     if policy.weight is not None and not policy.names_algorithm:
-        as_written = not any(setting.reading for setting in policy.sensitive.values())
-        return FromCounts("set" in policy.released.forms.values(), as_written)
+        return FromCounts("set" in policy.released.forms.values())
     options = policy.algorithm.options
     algorithm = series_algorithm(name, options) if policy.is_series else algorithm_named(name, options)
     refuse_forms(algorithm, policy.released, policy)
@@ -144,14 +143,20 @@ def l_of(algorithm: str, requirements: Sequence[Requirement], l: int) -> Any:
 
 
 def resolve_requirements(
-    engine: Engine, required: Required, encoded: Encoded, units: Encoded | None = None
+    engine: Engine, required: Required, encoded: Encoded, units: Units | None = None
 ) -> tuple[dict[str, list[Requirement]], list[Named]]:
     """The requirements on each sensitive attribute, resolved against the source's values, as `units` have them.
 
     Also the values with thresholds of their own that no row has.
     """
-    counted = units or encoded
-    hardest = min((key.asked_distribution for key in counted.keys), key=lambda found: found.largest_l)
+    counted = units.encoded if units else encoded
+    automatic = any(spec.is_auto for spec in required.specs)
+    asked = [key.asked_distribution for key in counted.keys]
+    if units and not units.together and automatic:  # classes are judged by people, and by rows
+        with engine.scope():
+            asked = [key.asked_distribution for key in units_of(engine, encoded, together=True).encoded.sensitive]
+        asked += [key.asked_distribution for key in encoded.sensitive]
+    hardest = min(asked, key=lambda found: found.largest_l)
     requirements = required.resolved(hardest)
     absent = absent_values(engine, requirements, {s.column.name: (s.values, "value") for s in encoded.sensitive})
     for axis, known in zip(counted.sensitive, encoded.sensitive, strict=True):

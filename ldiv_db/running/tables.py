@@ -42,7 +42,7 @@ from ldiv_db.recoding.links import LinkedTable, check_links, in_order, linked_ro
 from ldiv_db.recoding.shapes import Shapes, shapes_of
 from ldiv_db.recoding.snapshot import read_columns
 from ldiv_db.recoding.stacked import Member, Stack
-from ldiv_db.recoding.units import Units, asking_each
+from ldiv_db.recoding.units import Units, asking_each, units_of
 from ldiv_db.requirements import Attribute, Requirement
 from ldiv_db.requirements.values import Named
 from ldiv_db.running.preparation import Foreseen
@@ -197,12 +197,20 @@ class People:
         """What is required of each sensitive column's people, and of those alone who have no value of any."""
         wanted, absent = dict[str, list[Requirement]](), list[Named]()
         for one, member in zip(tables, self.stack.members, strict=True):
-            found, lacking = resolve_requirements(self.opened.engine, one.resolved.required, member.encoded)
+            units = self._people_of(member) if any(spec.is_auto for spec in policy.require) else None
+            found, lacking = resolve_requirements(self.opened.engine, one.resolved.required, member.encoded, units)
             absent += lacking
             for axis in member.encoded.told:
                 refuse_people(found[axis.column.name], one.resolved.suppressed)
                 wanted[named_in(one.name, axis.column.name)] = found[axis.column.name]
         return required_of_people(policy.require, wanted), absent
+
+    def _people_of(self, member: Member) -> Units:
+        """The people who have rows of a table."""
+        whose = self.stack.encoded.individual
+        assert whose is not None  # noqa: S101 - the rows of all tables are people's
+        owned = replace(member.encoded, individual=replace(whose, code=member.person))
+        return units_of(self.opened.engine, owned, together=True)
 
     def _search(
         self,

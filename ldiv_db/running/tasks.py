@@ -61,7 +61,7 @@ def _task(
     engine: Engine, listener: Listener, resolved: Resolved, encoded: Encoded, units: Units | None
 ) -> tuple[Task, Sequence[Named]]:
     counted = units.encoded if units else encoded
-    requirements, absent = resolve_requirements(engine, resolved.required, encoded, counted if units else None)
+    requirements, absent = resolve_requirements(engine, resolved.required, encoded, units)
     for axis in counted.sensitive:
         if units or axis.bags:
             refuse_people(requirements[axis.column.name], resolved.suppressed)

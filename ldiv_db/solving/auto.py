@@ -15,6 +15,7 @@ from ldiv_db.algorithms.baselines.tds import Tds
 from ldiv_db.algorithms.cuts.cuts import Cuts
 from ldiv_db.algorithms.cuts.problem import MOST_COLUMNS
 from ldiv_db.algorithms.local.limits import passes_on
+from ldiv_db.algorithms.local.topdown import TopDown
 from ldiv_db.algorithms.priced.priced import needed
 from ldiv_db.algorithms.tp.hilbert import TpPlus
 from ldiv_db.database.errors import InfeasibleError, PolicyError, SuppressionError, count_phrase
@@ -187,20 +188,17 @@ class FromCounts(Rule):
 
     A global recoding where every quasi-identifier has a taxonomy, since it can then be had as SQL that runs where the
     rows are: `cuts` as long as its cuts can all be gone through, else `annealing`, and `tds` for more sensitive values
-    than these count. Otherwise `tp_plus`: numbers without a taxonomy, sets, and texts that are the same after some
-    steps.
+    than these count. Otherwise `tp_plus`, as for numbers without a taxonomy; `topdown` where rows have several values.
 
-    With `sets` quasi-identifiers are published as sets, which no global recoding and no star can be; without
-    `as_written` sensitive texts are compared after some steps, which no SELECT of a recoding does.
+    With `sets` quasi-identifiers are published as sets, which no global recoding and no star can be.
     """
 
     name = "auto"
     traits = Traits(counts=True, any_class=True, harmless=True, rows_alone=True)
 
-    def __init__(self, sets: bool = False, as_written: bool = True):
+    def __init__(self, sets: bool = False):
         super().__init__({})
         self._sets = sets
-        self._as_written = as_written
 
     def chosen(self, task: Task) -> tuple[Algorithm, str]:
         """The first candidate that takes the policy, or the last, which says what is wrong; and why."""
@@ -210,7 +208,7 @@ class FromCounts(Rule):
 
     def _candidates(self, task: Task) -> Iterator[tuple[Algorithm, str]]:
         trees = [axis.taxonomy for axis in task.encoded.axes if axis.taxonomy is not None]
-        if len(trees) == len(task.encoded.axes) and not self._sets and self._as_written:
+        if len(trees) == len(task.encoded.axes) and not self._sets:
             cuts = prod(tree.cuts for tree in trees)
             if all(axis.distribution.distinct <= MOST_COLUMNS for axis in task.encoded.sensitive):
                 if cuts <= MOST_CUTS:
@@ -220,6 +218,7 @@ class FromCounts(Rule):
             yield Tds({}), "it takes the requirements that larger classes keep, and plans from counts"
         form = "ranges" if self._sets else "stars"
         yield TpPlus({"form": form}), "it takes what no global recoding can, and plans from counts"
+        yield TopDown({}), "it takes rows with several values, and plans from counts"
 
 
 def _accepts_policy(algorithm: Algorithm, task: Task) -> bool:
