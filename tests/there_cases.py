@@ -84,7 +84,25 @@ def random_people(seed: Any, types: Collection[str] = TYPES) -> Case:
         policy["recode"] = draw.choice(["tree", "set"])
     if algorithm.get("scheme") in ("vioSA", "allSA"):  # they publish NULL for what they suppress
         policy["nulls_sensitive"] = "suppress"
+    _read_otherwise(draw, policy, columns)
     return Case(columns, rows, policy, {"tree.json": TREE, "named.json": NAMED})
+
+
+def _read_otherwise(draw: random.Random, policy: dict[str, Any], columns: dict[str, str]) -> None:
+    """Have some policies read values otherwise than they are written, or publish rows that no counts tell."""
+    texts = [name for name in policy["sensitive"] if columns[name] == "text"]
+    is_local = policy["algorithm"]["name"] in SETS
+    extra = draw.choice(["", "", "same", "set", "null_values", "transparent"])
+    if extra in ("same", "set") and texts and is_local:
+        said = {"same": ["casefold"]} if extra == "same" else {"set": "'"}
+        policy["sensitive"] = {name: said if name == texts[0] else {} for name in policy["sensitive"]}
+    elif extra == "null_values":
+        for name, entry in policy["quasi_identifiers"].items():
+            if columns[name] == "text" and entry:
+                entry["null_values"] = [draw.choice(KEYS[name][1])]
+    elif extra == "transparent" and policy["algorithm"]["name"] == "bsgi":
+        policy |= {"transparent": True, "nulls": "value", "nulls_sensitive": "value", "output": {}}
+        policy["algorithm"] = {"name": "bsgi"}
 
 
 def _entry(draw: random.Random, name: str, is_local: bool) -> dict[str, Any]:

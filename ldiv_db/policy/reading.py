@@ -163,7 +163,8 @@ def columns_asked(said: Mapping[str, Any]) -> set[str]:
         released = policy.released
         names |= {*policy.quasi_identifiers, *policy.sensitive, *released.identifying}
         names |= {policy.weight} if policy.weight else set()
-        names |= {policy.individual.column, *released.people} if policy.individual else set()
+        whose = policy.individual
+        names |= {whose.column, whose.order or whose.column, *released.people} if whose else set()
     return {name.lower() for known in names for name in (known, *columns_as(known, "bounds"))} | {CLASS_ID}
 
 

@@ -15,20 +15,24 @@ from ldiv_db.database.counted import CONTENT, WEIGHT, ColumnThere, RepeatedRows,
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation, SqlType
+from ldiv_db.database.readings import read_by
 from ldiv_db.database.unchanged import hash_of, is_unchanged, stamp_of
 from ldiv_db.database.warehouses import COUNTED, PLACE, Warehouse
 from ldiv_db.policy.release_columns import CLASS_ID
 from ldiv_db.policy.resolve import Resolved
+from ldiv_db.policy.settings import QuasiIdentifier
 from ldiv_db.publishing.draft import NewClasses
 from ldiv_db.publishing.fingerprints import ReadColumn, hash_rows
-from ldiv_db.recoding.encode import KEY
+from ldiv_db.recoding.encode import KEY, ORDER
 from ldiv_db.recoding.encoded import Axis, SensitiveAxis
-from ldiv_db.recoding.units import PERSON_NO
+from ldiv_db.recoding.units import PERSON_NO, POSITION
 
 #: Where the templates of releases in warehouses are.
 SQL = "publishing/warehouse"
 #: The most rows that one row of a plan stands for: a warehouse may hold a list of as many.
 _REPEATED = 1_000_000
+#: What a release has of numbers that are drawn here.
+_NUMBERS = (PERSON_NO, POSITION)
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,9 @@ class CountedSource:
     ) -> Relation:
         """The rows of a release, and those that they are appended to, as a view here on their counts."""
         there, released = self.there, resolved.released
-        names = [*released.class_ids, *released.identifying, *(column.name for column in resolved.source.sensitive)]
+        linked = released.people if released.position else []
+        told = [column.name for column in resolved.source.sensitive]
+        names = [*released.class_ids, *released.identifying, *told, *linked]
         texts = {key.column.name.lower() for key in self.keys if key.as_text}
         columns = [
             ColumnThere(Identifier(name), Identifier(name), name.lower() in texts) for name in dict.fromkeys(names)
@@ -204,30 +210,47 @@ class PlanThere:
         encoded = self.classes.encoded
         rows, cells, coded = self._coded()
         flow = EngineFlow(self.engine, SQL, **params | {"rows": rows, "cells": cells, "coded": coded})
-        flow.know(number=PERSON_NO if self.classes.resolved.released.person else None)
+        flow.know(numbers=[kept.alias for kept in encoded.kept if kept.alias in _NUMBERS])
         flow.step("stretches", "list_stretches", codes=[column["code"] for column in coded])
-        source = {"counts": self.source.counts, "keys": self.source.keys, "weight": WEIGHT}
+        source = {"counts": self._counts(), "keys": self.source.keys, "weight": WEIGHT}
         return flow.step("planned", "list_combinations", axes=encoded.axes, told=encoded.told, **source)
 
     def _coded(self) -> tuple[Relation, Relation, list[dict[str, Any]]]:
         """The rows that are planned, the cells of them that the counts are of, and the columns that tell these.
 
-        The counts have values of each, `alias`, and `dictionary` is (value, code).
+        The counts have values of each, `alias`, and `dictionary` is (value, code); without one a row has these values.
         """
-        engine, encoded, key = self.engine, self.classes.encoded, self.classes.resolved.source.key
-        if key is not None:  # each row is one
-            rows = engine.select("keyed", encoded.rows, "row_id", ("row_id", "code"), (KEY.name, "value"))
-            column = {"table": Identifier("t_key"), "code": Identifier("code"), "dictionary": rows}
-            return rows, rows, [column | {"alias": self._column(key.name).alias}]
+        engine, encoded, source = self.engine, self.classes.encoded, self.classes.resolved.source
+        if source.key is not None:  # each row is one
+            return encoded.rows, encoded.rows, [_as_it_is(KEY, self._column(source.key.name))]
         person = [encoded.individual] if encoded.individual else []
         found: list[Axis | SensitiveAxis] = [*encoded.axes, *encoded.told, *person]
-        coded: list[dict[str, Any]] = [
-            {"table": column.table, "code": column.code, "dictionary": column.dictionary, "alias": there.alias}
-            for column, there in zip(found, self.source.keys, strict=False)
-        ]
-        codes = [column["code"].name for column in coded]
+        coded = [_told_by(axis, there) for axis, there in zip(found, self.source.keys, strict=False)]
+        for number in (number for number, _ in self._readings):
+            coded[number]["alias"] = _read(self.source.keys[number])
+        if source.order is not None:
+            coded.append(_as_it_is(ORDER, self._column(source.order.name)))
+        codes = dict.fromkeys([*(column["code"].name for column in coded), *(axis.code.name for axis in encoded.told)])
         cells = engine.group("cells", encoded.counted, *codes, row_id=("min", "row_id"))
         return encoded.members(self.classes.recoding.dealt), cells, coded
+
+    @property
+    def _readings(self) -> list[tuple[int, QuasiIdentifier]]:
+        """The quasi-identifiers that the policy says how to read, each with its place among the keys."""
+        every = enumerate(self.classes.resolved.policy.quasi_identifiers.values())
+        return [(number, qi) for number, qi in every if qi.is_read]
+
+    def _counts(self) -> Relation:
+        """The counts, with what is read of their values beside these."""
+        counts, keys = self.source.counts, self.source.keys
+        if not self._readings:
+            return counts
+        read = [(keys[number].alias.name, _read(keys[number]).name) for number, _ in self._readings]
+        both = self.engine.select("both", counts, *(column.name for column in columns_of(self.engine, counts)), *read)
+        told = zip(read, self._readings, strict=True)
+        found = read_by(self.engine, both, [qi.reading(alias) for (_, alias), (_, qi) in told])
+        assert isinstance(found, Relation)  # noqa: S101 - no file
+        return found
 
     def counted(self, params: dict[str, Any], published: Sequence[PublishedColumn]) -> tuple[Relation, str]:
         """The different rows of a release with their counts, and the SELECT of the types that they have there.
@@ -246,8 +269,9 @@ class PlanThere:
         ids = Identifier(CLASS_ID)
         has_ids = self.classes.resolved.released.has_class_ids
         found = [PublishedColumn(ids, ids, name=ids, planned=True)] if has_ids else []
+        read = [self.classes.encoded.axes[number].name for number, _ in self._readings]
         for span in self.classes.recoding.spans:
-            own = self._column(span.axis.name) if span.form == "value" else None
+            own = self._column(span.axis.name) if span.form == "value" and span.axis.name not in read else None
             for shown in span.shown:
                 column, text = (own.column, own.as_text) if own else (shown.column, False)
                 found.append(PublishedColumn(column, shown.alias, text, name=shown.column, planned=own is None))
@@ -255,10 +279,26 @@ class PlanThere:
             own, blank = self._column(attribute.column.name), place == 0 and self.classes.recoding.blanked is not None
             found.append(PublishedColumn(own.column, own.alias, own.as_text, name=attribute.column, blank=blank))
         for kept in self.classes.encoded.kept:
-            planned = kept.alias == PERSON_NO
+            planned = kept.alias in _NUMBERS
             own = ColumnThere(kept.column, kept.alias) if planned else self._column(kept.column.name)
             found.append(PublishedColumn(own.column, own.alias, own.as_text, name=kept.column, planned=planned))
         return found
 
     def _column(self, name: str) -> ColumnThere:
         return self.source.columns[name.lower()]
+
+
+def _told_by(axis: Axis | SensitiveAxis, key: ColumnThere) -> dict[str, Any]:
+    """How rows have a key: by a code, or as it is where equal values are written differently."""
+    if isinstance(axis, SensitiveAxis) and axis.own:
+        return _as_it_is(axis.own, key)
+    return {"table": axis.table, "code": axis.code, "dictionary": axis.dictionary, "alias": key.alias}
+
+
+def _as_it_is(column: Identifier, key: ColumnThere) -> dict[str, Any]:
+    return {"code": column, "alias": key.alias, "dictionary": None}
+
+
+def _read(key: ColumnThere) -> Identifier:
+    """The column of what is read of a key's values."""
+    return Identifier(f"{key.alias.name}_read")

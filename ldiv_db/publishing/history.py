@@ -25,6 +25,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import ConflictError, DatabaseError
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.document import BETWEEN
+from ldiv_db.policy.quasi_identifiers import read_columns
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.fingerprints import (
@@ -203,7 +204,7 @@ class Reading:
             return ""
         counts = self.resolved.source.weight
         try:
-            rows = self.recount(columns) if self.recount else self.rows
+            rows = read_columns(engine, self.resolved.policy, self.recount(columns)) if self.recount else self.rows
         except DatabaseError:  # a driver may not read what an earlier run read by another
             return None
         read, required = [there[name] for name, *_ in columns], [there[name] for name, needed, *_ in columns if needed]

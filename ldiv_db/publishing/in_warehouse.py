@@ -238,7 +238,8 @@ class InWarehouse(Destination):
         own = [column for column in published if not column.planned]
         loose = [c for c in own if c.column.name.lower() not in exact and (as_texts or c not in kept)]
         with engine.scope(), plan.classes.published(last, keyed=any(not column.planned for column in kept)) as params:
-            if there.traits.repeats and not kept and not loose:
+            is_as_coded = not (kept or loose or plan.classes.resolved.source.same)
+            if there.traits.repeats and is_as_coded:
                 rows, typed = plan.counted(params, published)
                 there.lend(engine, rows, staged, typed)
                 return

@@ -54,13 +54,14 @@ def weight_of(policy: Policy) -> str:
 
 
 def counted_columns(policy: Policy) -> list[str]:
-    """The columns that rows are counted by: quasi-identifiers, sensitive ones, those that say whose a row is or which,
-    and that which a class column is.
+    """The columns that rows are counted by: quasi-identifiers, sensitive ones, those that say whose a row is, where it
+    stands among those of its person and which it is, and that which a class column is.
     """
     label = str(policy.algorithm.options.get("class") or "").lower()
     labels = [name for name in policy.keep if name.lower() == label]
-    told = [policy.individual.column if policy.individual else None, policy.key]
-    return [*policy.quasi_identifiers, *policy.sensitive, *(name for name in told if name), *labels]
+    whose = [policy.individual.column, policy.individual.order] if policy.individual else []
+    told = [*policy.quasi_identifiers, *policy.sensitive, *filter(None, [*whose, policy.key]), *labels]
+    return list({name.lower(): name for name in told}.values())
 
 
 def _problems(policy: Policy, source: str | None) -> Iterator[Problem]:

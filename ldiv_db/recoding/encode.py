@@ -17,8 +17,8 @@ from ldiv_db.recoding.encoded import Axis, Encoded, Renamed, SensitiveAxis
 from ldiv_db.recoding.snapshot import Copied, loose, names_of, own_columns, renamed, require_keys
 from ldiv_db.recoding.units import counted_by_members
 
-#: The column of keys of a copy of the source.
-KEY = Identifier("h1")
+#: The columns of keys, and of what orders a person's rows, of a copy of the source.
+KEY, ORDER = Identifier("h1"), Identifier("o1")
 
 
 def read_source(

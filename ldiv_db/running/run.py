@@ -15,7 +15,7 @@ from ldiv_db.algorithms.base import Plan, Task
 from ldiv_db.auditing.people_names import warn_of_people
 from ldiv_db.database.attach import named_databases, takes_database
 from ldiv_db.database.context import Context, Listener, working_engine
-from ldiv_db.database.counted import memory_for_counts, open_planned
+from ldiv_db.database.counted import open_planned
 from ldiv_db.database.engine import Engine, is_joined
 from ldiv_db.database.errors import ConflictError, PolicyError, refused
 from ldiv_db.database.names import Identifier, Relation
@@ -44,7 +44,7 @@ from ldiv_db.running.remedies import other_policies, remedied
 from ldiv_db.running.rights import refuse_read_only
 from ldiv_db.running.run_spec import PreparedRun, resolve_run
 from ldiv_db.running.tables_run import prepare_tables, publish_tables
-from ldiv_db.running.there import counted_source
+from ldiv_db.running.there import opened_there
 from ldiv_db.running.unchanged import published_again, with_release_before
 from ldiv_db.solving.auto import Auto
 from ldiv_db.solving.improve import EFFORTS
@@ -106,15 +106,8 @@ def _opened(
 ) -> Iterator[tuple[Engine, Policy, InWarehouse | None]]:
     """The engine of a run, its policy, and the release's place if that is a warehouse: the policy is on its counts."""
     if isinstance(connection, Warehouse):
-        if policy.tables:
-            what = "a warehouse counts one table, and a release of several is planned where their rows can be joined"
-            raise refused("tables", what, "copy them into a DuckDB file, or attach the database (postgres:…, sqlite:…)")
-        with (
-            memory_for_counts(connection.settings) as here,
-            working_engine(here, context.listener) as engine,
-            counted_source(engine, context, connection, policy, catalog) as (counted, there),
-        ):
-            yield engine, counted, there
+        with opened_there(connection, policy, context, catalog) as opened:
+            yield opened
     else:
         written = next(iter(policy.targets.values())).database if writes else None
         with (

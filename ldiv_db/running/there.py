@@ -10,10 +10,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from ldiv_db.database.catalog import SCHEMA, Column, named_table
-from ldiv_db.database.context import Context
+from ldiv_db.database.context import Context, working_engine
+from ldiv_db.database.counted import CountedConnection, memory_for_counts
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, Problem, nearest, refuse
 from ldiv_db.database.names import CallerView
+from ldiv_db.database.sources import resolve_source
 from ldiv_db.database.warehouses import COUNTED, PLACE, Warehouse
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.limits import limit_problems
@@ -27,39 +29,49 @@ from ldiv_db.recoding.counting import counted_columns
 from ldiv_db.running.estimate import READING
 from ldiv_db.running.rights import require_rights_there
 
+#: Types that are not read, and those whose values are read as texts, which have another order.
+_UNREAD, _OF_ORDER = ("unread",), ("unread", "other")
+
 
 @contextmanager
-def counted_source(
-    engine: Engine, context: Context, there: Warehouse, policy: Policy, schema: str | None
-) -> Iterator[tuple[Policy, InWarehouse]]:
-    """The policy on the counts of its source, which are brought here, and where its release goes.
+def opened_there(
+    there: Warehouse, policy: Policy, context: Context, schema: str | None
+) -> Iterator[tuple[Engine, Policy, InWarehouse]]:
+    """An engine with the counts of a policy's source, the policy on these, and where its release goes.
 
     All that a run reads there before it plans is of one moment, if the warehouse has transactions: it ends as the run
     lets go of its source. `schema` is where the ledger lies there, `ldiv` by default.
     """
     refuse([*problems_of(policy), *unsupported(policy, there)])
-    wanted, roles = counted_columns(policy), policy.roles()
     target, ledger = named_table(policy.target.table or "", "target.table"), LedgerThere(there, schema or SCHEMA)
     there.run = f"ldiv_db {(run_id := new_run())}"
     require_rights_there(there, policy, target, ledger)
     there.refuse_place(target)
-    with ExitStack() as reading:
+    known = {name.lower() for name in policy.quasi_identifiers}
+    with (
+        memory_for_counts(there.settings) as here,
+        working_engine(CountedConnection(here, there, known), context.listener) as engine,
+        ExitStack() as reading,
+    ):
         reading.enter_context(there.moment())
         context.listener.on_stage(READING)
         table = there.source(policy.source, context.folder)
         columns = there.columns(table)
-        refuse(_column_problems(roles, columns))
-        is_of_rows, kept = bool(policy.individual or policy.key), () if policy.key else policy.keep
-        source, placed = place_counts(engine, there, table, columns, wanted, kept, is_of_rows)
+        refuse(_column_problems(policy, columns))
+        is_of_rows = any(limit_problems(policy, "weight"))
+        kept = () if policy.key else policy.keep
+        source, placed = place_counts(engine, there, table, columns, counted_columns(policy), kept, is_of_rows)
+        for population in {spec.argument["population"] for spec in policy.require if spec.counts_people}:
+            resolve_source(engine, population, context.folder, "require.population")  # counted now, as the source is
         if not engine.count(source.counts):
             raise InfeasibleError(f"{policy.source} is empty: there is nothing to publish")
         # Named, as an algorithm that is left open would be taken from those that recode all rows by one rule.
-        here = Frame(CallerView(placed.parts, "source"), str(policy.source))
-        changes = {"source": here, "weight": source.number, "algorithm": policy.algorithm}
+        counts = Frame(CallerView(placed.parts, "source"), str(policy.source))
+        changes = {"source": counts, "weight": source.number, "algorithm": policy.algorithm}
         ledger.bring(engine)
         place = InWarehouse(engine, source, policy.target, target, ledger)
         place.run_id, place.held = run_id, reading
-        yield policy.model_copy(update=changes), place
+        yield engine, policy.model_copy(update=changes), place
 
 
 def unsupported(policy: Policy, there: Warehouse) -> Iterator[Problem]:
@@ -68,13 +80,14 @@ def unsupported(policy: Policy, there: Warehouse) -> Iterator[Problem]:
     return limit_problems(policy, *places, dialect=there.dialect)
 
 
-def _column_problems(roles: Sequence[tuple[str, str]], columns: Sequence[Column]) -> Iterator[Problem]:
+def _column_problems(policy: Policy, columns: Sequence[Column]) -> Iterator[Problem]:
     types = {column.name.lower(): column.type for column in columns}
     names = [column.name for column in columns]
-    for key, name in roles:
+    order = policy.individual.order if policy.individual else None
+    for key, name in policy.roles():
         if name.lower() not in types:
             yield Problem(f"{key}.{name}", "is not a column of the source", nearest(name, names))
-        elif types[name.lower()] == "unread" and key != "identifiers":
+        elif types[name.lower()] in (_OF_ORDER if name == order else _UNREAD if key != "identifiers" else ()):
             hint = "give numbers, texts or times in a view, or list it as identifier"
             yield Problem(f"{key}.{name}", "is of a type that is not read", hint)
         elif name.lower() in (COUNTED.name, PLACE.name) and key != "identifiers":

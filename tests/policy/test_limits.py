@@ -214,7 +214,6 @@ BESIDE = (
     ({"population"}, {"bounds", "open ends"}, "needs a taxonomy"),
     ({"population"}, {*BSGI, "a global recoding", "weight", "other algorithms"}, "does not know which people"),
     ({"decomposition", "anatomy", "a prefix"}, {"if_exists: append"}, "does not go with a prefix"),
-    ({"population"}, {"a warehouse"}, "no table or view pop"),
     ({"tables"}, BSGI, "takes one sensitive value a"),
     ({"tables"}, {*LINKED, "individual", "rows apart without bsgi"}, "takes a column"),
 )
@@ -379,8 +378,6 @@ WAYS = {
     "run it on a DuckDB file, or on what DuckDB attaches": [lambda d: None],
     "name a table of the warehouse": [lambda d: (d.pop("databases"), d["target"].pop("database", None))],
     "name a table": [to_table],
-    "use a view": [lambda d: d["quasi_identifiers"]["zip"].pop("null_values")],
-    "fold them in a view": [lambda d: d["sensitive"]["dx"].pop("same")],
 }
 
 

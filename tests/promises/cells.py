@@ -178,8 +178,6 @@ NOT_YET: Mapping[frozenset[str], str] = {
         ("several", "row"): "of several tables people are counted",
         ("several", "apart"): "of several tables a person's rows are together or aligned",
         ("sqlite", "dates"): "dates are texts there",
-        ("several", "sqlite"): "a warehouse counts one table",
-        ("several", "postgres"): "a warehouse counts one table",
         ("several", "bsgi"): "it takes one sensitive value a person",
         ("together", "bsgi"): "it takes one sensitive value a person",
         ("aligned", "bsgi"): "it takes one sensitive value a person",

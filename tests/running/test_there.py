@@ -200,7 +200,6 @@ def test_the_run_after_one_that_was_killed_knows_whether_it_had_published(there,
         ({"target": {"table": "ldiv.x"}}, "the ledger's own"),
         ({"keep": ["nothing"]}, "is not a column of the source"),
         ({"identifiers": []}, "rid"),
-        ({"sensitive": {"secret": {"same": ["casefold"]}}}, "fold them in a view"),
     ],
 )
 def test_what_a_warehouse_is_not_for_is_refused_by_name(con, tmp_path, more, says):

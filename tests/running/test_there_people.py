@@ -75,10 +75,12 @@ def test_what_is_asked_of_tables_there_is_answered_as_of_tables_here(there, con,
 
 
 @pytest.mark.slow
-def test_an_audit_finds_values_that_stand_at_somebody_else(con, tmp_path, monkeypatch):
+@pytest.mark.parametrize("unit", some(["apart", "aligned"], 1))
+def test_an_audit_finds_values_that_stand_at_somebody_else(con, tmp_path, monkeypatch, unit):
     """Two people change values between plan and audit: the table has as many of each as before, in other classes."""
     there = lite(tmp_path, rows_of_people(random.Random(3), 40))
-    asked = of_people(output={"class_id": True})
+    known = {"column": "rid", "rows": unit} | ({"order": "age"} if unit == "aligned" else {})
+    asked = of_people(output={"class_id": True}, individual=known)
     create = Warehouse.create
 
     def swapped(self, table, *args, **params):
