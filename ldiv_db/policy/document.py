@@ -143,6 +143,16 @@ class Policy(PolicyPart):
         return self
 
     @model_validator(mode="after")
+    def _take_rows(self) -> Self:
+        """Where the rows of people stand in the tables that do not say it themselves."""
+        if self.individual is not None and self.individual.rows == "together":
+            told = {"rows": "together"}
+            alike = {n: t for n, t in self.tables.items() if not (t.public or t.model_fields_set & {"rows", "order"})}
+            tables = {**self.tables, **{name: table.model_copy(update=told) for name, table in alike.items()}}
+            object.__setattr__(self, "tables", tables)
+        return self
+
+    @model_validator(mode="after")
     def _settle_algorithm(self) -> Self:
         """The algorithm that only one can be: of transparent releases, and of people over time."""
         people_over_time = self.key is not None and self.individual is not None

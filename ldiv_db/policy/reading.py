@@ -142,11 +142,22 @@ def described_policy(
 
 
 def completed(policy: Policy | Mapping[str, Any], source: Any = None) -> Policy | Mapping[str, Any]:
-    """The policy with this source, if one is given, and with a target in memory where it names none."""
+    """The policy with this source, if one is given, and with a target in memory where it names none.
+
+    A table of several that names no source has the frame of its own name.
+    """
     if isinstance(policy, Policy):
-        target = {} if "target" in policy.model_fields_set else {"target": Target(table=RELEASE)}
-        found = policy.model_copy(update=target)
+        is_full = policy.tables or "target" in policy.model_fields_set
+        found = policy if is_full else policy.model_copy(update={"target": Target(table=RELEASE)})
         return found if source is None else found.with_source(source)
+    if isinstance(tables := policy.get("tables"), Mapping):
+        whole = {
+            name: {"source": name, "target": {"table": f"{RELEASE}_{name}"}, **said}
+            if isinstance(said, Mapping)
+            else said
+            for name, said in tables.items()
+        }
+        return {**policy, "tables": whole}
     return {"target": {"table": RELEASE}, **policy, **({} if source is None else {"source": source})}
 
 
@@ -196,10 +207,9 @@ def take_for_source(shape: Signature, given: Any, args: Sequence[Any], kwargs: M
             what = "makes releases over time, which need a database that stays, unlike a frame"
             raise refused("key", what, "give the address of a file, and the frame as its source")
         keys = policy.model_fields_set if isinstance(policy, Policy) else policy
-        if "tables" in keys:
-            what = "are written into one database, which stays, unlike a frame"
-            raise refused("tables", what, "give the address of a file, and the frames as sources of its tables")
-        is_named = isinstance(given, Mapping) and "source" in keys
+        if "tables" in keys and not isinstance(given, Mapping):
+            raise refused("tables", "are several, and this is one frame", "map their names to frames")
+        is_named = isinstance(given, Mapping) and ("source" in keys or "tables" in keys)
         bound.arguments["policy"] = completed(policy, None if is_named else only_frame(given))
     return bound
 

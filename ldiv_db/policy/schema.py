@@ -89,8 +89,11 @@ def _of_all(policy: Policy) -> Iterator[Problem]:
         yield Problem("require", "must name at least one requirement")
     if policy.individual is None:
         yield Problem("individual", "is required: the column that says who a person is", "individual: COLUMN")
-    elif policy.individual.model_fields_set - {"column"}:
-        yield Problem("individual", "takes a column: tables say by which `order` rows are published", "leave the rest")
+    elif policy.individual.model_fields_set - {"column", "rows"}:
+        what = "takes a column and `rows`: tables say by which `order` these are published"
+        yield Problem("individual", what, "leave out the rest")
+    elif "rows" in policy.individual.model_fields_set and policy.individual.rows == "apart":
+        yield Problem("individual.rows", "a person's rows in several tables are linked", "aligned, or together")
 
 
 def _of_links(policy: Policy, name: str, table: PolicyTable) -> Iterator[Problem]:

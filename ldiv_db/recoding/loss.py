@@ -179,7 +179,7 @@ class TableLoss:
 
     def as_dict(self) -> dict[str, Any]:
         """The figures as JSON has them."""
-        figures = fields_of(self.loss, "rows_published", "rows_suppressed", "lm_mean")
+        figures = fields_of(self.loss, "rows_published", "rows_suppressed", "lm_mean", "kl")
         return {"table": self.name, "rows_in": self.rows_in, **figures}
 
 

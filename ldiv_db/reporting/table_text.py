@@ -188,10 +188,17 @@ def _measures(found: Measurement) -> Iterator[tuple[str, str]]:
 
 def tables_of(tables: Sequence[Mapping[str, Any]]) -> Part:
     """The rows of each of several tables, and what it loses if that is known."""
+    figures = {"lm_mean": "lost per cell (LM)"} | ({"kl": "KL"} if any(t.get("kl") is not None for t in tables) else {})
     rows = [
-        (t["table"], f"{t['rows_in']:,}", f"{t['rows_published']:,}", number_or_dash(t.get("lm_mean"))) for t in tables
+        (
+            t["table"],
+            f"{t['rows_in']:,}",
+            f"{t['rows_published']:,}",
+            *(number_or_dash(t.get(name)) for name in figures),
+        )
+        for t in tables
     ]
-    return table_of("tables", ("table", "rows", "published", "lost per cell (LM)"), rows)
+    return table_of("tables", ("table", "rows", "published", *figures.values()), rows)
 
 
 def tables_measurement_text(found: TablesMeasurement) -> Iterator[Part]:

@@ -20,9 +20,10 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
 from ldiv_db.measuring.measure import MeasureRequest, measure_table
+from ldiv_db.publishing.draft import NewClasses
 from ldiv_db.publishing.result import Similarity
 from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
-from ldiv_db.recoding.recode import PUBLISHED, Recoding, published_rows
+from ldiv_db.recoding.recode import Recoding
 from ldiv_db.requirements import Attribute, Categories, Classes
 from ldiv_db.running.run_spec import PreparedRun
 from ldiv_db.solving.auto import Auto
@@ -79,17 +80,18 @@ def _least_divergent(ready: PreparedRun, algorithm: Tp, task: Task, solver: Part
 
 def _divergence_of_plan(ready: PreparedRun, task: Task, plan: Plan) -> float:
     _, recoding = _recoded(ready, task, plan)
-    found = divergence(ready, recoding)
+    found = divergence(NewClasses(task.engine, ready.resolved, ready.encoded, recoding, {}))
     task.engine.drop(*(span.relation for span in recoding.spans))
     return math.inf if found is None else found
 
 
-def divergence(ready: PreparedRun, recoding: Recoding) -> float | None:
+def divergence(classes: NewClasses) -> float | None:
     """The KL divergence of what is to be published, read off its labels as `measure` does for any table."""
-    with side_engine(ready.task.engine) as engine:
-        with published_rows(engine, ready.encoded, recoding, ready.resolved.released.has_class_ids) as params:
-            release = engine.materialise("release", PUBLISHED, **params)
-        return measure_table(engine, release, ready.resolved, MeasureRequest()).loss.kl
+    if not classes.encoded.axes:
+        return None
+    with side_engine(classes.engine) as engine:
+        release = replace(classes, engine=engine).table()
+        return measure_table(engine, release, classes.resolved, MeasureRequest()).loss.kl
 
 
 def measure_similarity(

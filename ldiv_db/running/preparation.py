@@ -112,6 +112,8 @@ class Foreseen:
     watch: Watch | None = None
     #: What tables that it replaces lose.
     lost: Sequence[str] = ()
+    #: What was tried in a rehearsal, as the result of a run would have it.
+    tried: Sequence[Mapping[str, Any]] = ()
 
     @property
     def notes(self) -> list[str]:
@@ -145,8 +147,6 @@ class Preparation(Shown, PreparedRun, Foreseen):
     met_by_table: Mapping[str, Mapping[Requirement, str]] = field(default_factory=dict)
     #: By what people may have several rows, where the policy names no individual.
     people: LikelyPeople | None = None
-    #: What was tried in a rehearsal, as the result of a run would have it.
-    tried: Sequence[Mapping[str, Any]] = ()
     #: The seconds that `auto` would take by each effort, about; of a plan whose algorithm it is.
     efforts: Mapping[str, float] = field(default_factory=dict)
     #: What no local recoding loses less than, if it was asked for.

@@ -43,7 +43,7 @@ from ldiv_db.running.release import draft_release, refuse_unsettled
 from ldiv_db.running.remedies import other_policies, remedied
 from ldiv_db.running.rights import refuse_read_only
 from ldiv_db.running.run_spec import PreparedRun, resolve_run
-from ldiv_db.running.tables_run import prepare_tables, publish_tables
+from ldiv_db.running.tables_run import prepare_tables, publish_tables, rehearse_tables
 from ldiv_db.running.there import opened_there
 from ldiv_db.running.unchanged import published_again, with_release_before
 from ldiv_db.solving.auto import Auto
@@ -51,7 +51,7 @@ from ldiv_db.solving.improve import EFFORTS
 
 #: Why what is asked for is not known of a series, nor of several tables.
 _SERIES = "is of a table and its source, and a series has rows of earlier sources"
-_SEVERAL = "is of one table and its source"
+_SEVERAL = "is of classes of rows, and of several tables a person's rows lie in one"
 
 
 @takes_database(read_only=False, of_frame=take_for_source, of_warehouse=open_planned)
@@ -131,8 +131,8 @@ def publish_run(
     Where it goes is `there` or, if that is None, as the policy says.
     """
     if policy.tables:
-        _refuse_asked(_SEVERAL, kl=kl, bound=bound)
-        return publish_tables(engine, context, policy, begun)
+        _refuse_asked(_SEVERAL, bound=bound)
+        return publish_tables(engine, context, policy, kl, begun)
     if policy.is_series:
         _refuse_asked(_SERIES, kl=kl, bound=bound)
         release = draft_release(engine, context, policy, settle_crashed, there, begun)
@@ -177,10 +177,10 @@ def _draft_run(ready: Preparation, context: Context, kl: bool, begun: float) -> 
     context.listener.on_stage(MEASURING)
     loss, similarity = _measured(ready, recoding)
     people = _note_on_people(ready, recoding)
-    if kl:
-        loss = replace(loss, kl=divergence(ready, recoding))
     rules = _global_recoding(ready, recoding, plan)
     classes = _new_classes(ready, recoding)
+    if kl:
+        loss = replace(loss, kl=divergence(classes))
     ready = replace(ready, earlier=compared_with_earlier(ready, classes))
     answers, unanswered = _answers(ready, classes)
     plan = replace(plan, notes=(*plan.notes, *filter(None, [people]), *ready.kept))
@@ -217,9 +217,9 @@ def plan(
     """Plan a run from counts alone, on whatever `run` takes; writes nothing that stays.
 
     `rehearse` does all that a run does, in as much time, with a TEMP table in place of the release and nothing in the
-    ledger; `listener` then hears every statement. Warehouses and several tables are not rehearsed. `bound` is as of
-    `run`. Under a policy with a `key` the classes of the next release are formed, and the `Result` that is returned
-    is not audited.
+    ledger; `listener` then hears every statement. Warehouses are not rehearsed. `bound` is as of `run`.
+    Under a policy with a `key` the classes of the next release are formed, and the `Result` that is returned is not
+    audited.
     """
     if rehearse and isinstance(connection, Warehouse):
         raise refused("rehearse", "a plan in a warehouse is not rehearsed", "leave it out")
@@ -227,8 +227,9 @@ def plan(
     context = Context(listener or Listener(), Path(folder), show_values)
     with _opened(connection, asked, context, catalog) as (engine, counted, there):
         if counted.tables:
-            _refuse_asked(_SEVERAL, rehearse=rehearse, bound=bound)
-            return prepare_tables(engine, context, counted, publishes=False)
+            _refuse_asked(_SEVERAL, bound=bound)
+            tables = prepare_tables(engine, context, counted, publishes=False)
+            return replace(tables, tried=rehearse_tables(tables)[0].search.get("tried", ())) if rehearse else tables
         if counted.is_series:
             _refuse_asked(_SERIES, bound=bound)
             return draft_release(engine, context, counted, refuse_unsettled, there, begun).foreseen()

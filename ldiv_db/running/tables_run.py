@@ -28,7 +28,7 @@ from ldiv_db.recoding.loss import TableLoss, loss_of_tables, measure_recoding
 from ldiv_db.recoding.recode import keep_types, plan_recoding
 from ldiv_db.recoding.stacked import Member, stacked
 from ldiv_db.recoding.units import POSITION, Link, Units, with_numbers
-from ldiv_db.running.classes import measure_similarity
+from ldiv_db.running.classes import divergence, measure_similarity
 from ldiv_db.running.estimate import MEASURING, READING, WRITING, estimate_run, expected
 from ldiv_db.running.preparation import told_of_lacking, told_of_lengths, told_of_values
 from ldiv_db.running.remedies import remedied
@@ -174,10 +174,13 @@ def _classes(ready: PreparedTables, one: MemberTable, member: Member, plan: Plan
     return NewClasses(engine, one.resolved, encoded, recoding, asked, counts_people=True)
 
 
-def _loss(name: str, one: NewClasses) -> TableLoss:
+def _loss(name: str, one: NewClasses, kl: bool) -> TableLoss:
     """What a table loses."""
-    weight = sum(axis.weight for axis in one.encoded.axes)
-    return TableLoss(name, measure_recoding(one.engine, one.encoded, one.recoding, False), weight)
+    weight, loss = (
+        sum(axis.weight for axis in one.encoded.axes),
+        measure_recoding(one.engine, one.encoded, one.recoding, False),
+    )
+    return TableLoss(name, replace(loss, kl=divergence(one)) if kl else loss, weight)
 
 
 def _similarity(name: str, one: NewClasses) -> Iterator[Similarity]:
@@ -190,24 +193,24 @@ def _similarity(name: str, one: NewClasses) -> Iterator[Similarity]:
 # -- the release ---------------------------------------------------------------------------------------
 
 
-def publish_tables(engine: Engine, context: Context, policy: Policy, begun: float) -> Result:
+def publish_tables(engine: Engine, context: Context, policy: Policy, kl: bool, begun: float) -> Result:
     """Publish all tables of a policy as one release, or nothing of them; its work began at `begun`."""
     ready = prepare_tables(engine, context, policy, publishes=True)
-    draft = draft_tables(ready, context, begun)
+    draft = draft_tables(ready, context, kl, begun)
     context.listener.on_stage(WRITING)
     destination = ready.people.opened.destination
     return draft.told(destination.publish(draft), place=destination.place)
 
 
-def draft_tables(ready: PreparedTables, context: Context, begun: float) -> TablesDraft:
-    """The draft of all tables."""
+def draft_tables(ready: PreparedTables, context: Context, kl: bool, begun: float) -> TablesDraft:
+    """The draft of all tables, with the KL divergence of each if it is asked for."""
     ready.estimate.require_room()
     with remedied(ready.people.by_others, is_running=True):
         plan, sizes, made = work_out_tables(ready, context.workers)
     context.listener.on_stage(MEASURING)
     tables, opened = ready.people.tables, ready.people.opened
     named = [(one.name, classes) for one, classes in zip(tables, made, strict=True)]
-    losses = [_loss(*one) for one in named]
+    losses = [_loss(*one, kl) for one in named]
     result = ready.drafted(
         plan,
         loss_of_tables(losses, sizes),
@@ -234,7 +237,7 @@ def draft_tables(ready: PreparedTables, context: Context, begun: float) -> Table
 
 def rehearse_tables(ready: PreparedTables) -> tuple[Result, list[PublishedTable]]:
     """Do all that a run does, with TEMP tables in place of the release; raises as a run does."""
-    draft = draft_tables(ready, Context(), time.perf_counter())
+    draft = draft_tables(ready, Context(), False, time.perf_counter())
     tables = draft.published({name: classes.table() for name, classes in draft.members.items()})
     require_good(audit_tables(ready.task.engine, tables, draft.wanted))
     return draft.result, tables

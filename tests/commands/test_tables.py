@@ -79,7 +79,6 @@ def test_explore_attack_measure_and_report_read_all_tables_of_the_policy(clinic:
 
 
 OF_ONE_TABLE = [
-    ("rehearse", ("plan", "POLICY", "--sql")),
     ("vary", ("explore", "POLICY", "--vary", "columns")),
     ("by", ("explore", "POLICY", "--by", "utility")),
     ("table", ("check", "published.stays", "--policy", "POLICY")),
@@ -88,7 +87,6 @@ OF_ONE_TABLE = [
     ("table", ("attack", "published.stays", "--policy", "POLICY")),
     ("known", ("attack", "--policy", "POLICY", "--known", "patients")),
     ("table", ("report", "published.stays", "--policy", "POLICY", "--out", "report.html")),
-    ("kl", ("run", "POLICY", "--kl")),
     ("bound", ("run", "POLICY", "--bound")),
     ("bound", ("plan", "POLICY", "--bound")),
 ]
@@ -107,6 +105,19 @@ def test_statements_for_other_databases_are_of_one_table(clinic: Bed) -> None:
         assert clinic.fails(2, "sql", *words, clinic.policy).startswith("error: tables: several tables are one release")
 
 
-def test_frames_alone_are_no_database_for_several_tables() -> None:
+def test_frames_are_several_tables_by_their_names() -> None:
+    with duckdb.connect() as con:
+        fill(con, NAMES, drawn(random.Random(2), NAMES, 30))
+        frames, policy = {name: con.sql(f"FROM {name}") for name in NAMES}, policy_of(NAMES)
+        ldiv_db.run(con, policy)
+        for table in policy["tables"].values():
+            del table["source"], table["target"]
+        result = ldiv_db.run(frames, policy)
+        for name in NAMES:
+            expected = con.execute(f"FROM published.{name} ORDER BY ALL").fetchall()
+            assert result.table(name).order("ALL").fetchall() == expected
+    for asked in (result.table, lambda: result.table("others")):
+        with refuses("name"):
+            asked()
     with refuses("tables"):
-        ldiv_db.run(dict.fromkeys(NAMES), policy_of(NAMES))
+        ldiv_db.run(frames[NAMES[0]], policy)

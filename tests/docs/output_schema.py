@@ -204,7 +204,7 @@ PARTS["entry"] = obj(
         "one_table": FLAG,
     },
 )
-_TABLE = ("rows_published", "rows_suppressed", "lm_mean")
+_TABLE = ("rows_published", "rows_suppressed", "lm_mean", "kl")
 
 
 def _bounded(**more: Schema) -> Schema:

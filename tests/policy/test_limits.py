@@ -215,7 +215,8 @@ BESIDE = (
     ({"population"}, {*BSGI, "a global recoding", "weight", "other algorithms"}, "does not know which people"),
     ({"decomposition", "anatomy", "a prefix"}, {"if_exists: append"}, "does not go with a prefix"),
     ({"tables"}, BSGI, "takes one sensitive value a"),
-    ({"tables"}, {*LINKED, "individual", "rows apart without bsgi"}, "takes a column"),
+    ({"tables"}, {"rows aligned"}, "takes a column"),
+    ({"tables"}, {"individual", "rows apart without bsgi"}, "in several tables are linked"),
 )
 
 

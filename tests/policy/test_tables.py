@@ -96,7 +96,7 @@ NOT = "does not go with tables"
         ({"keep": ["los"]}, "keep: stands with each of the tables"),
         ({"quasi_identifiers": ["birth"]}, "quasi_identifiers: stands with each of the tables"),
         ({"individual": None}, "individual: is required: the column that says who a person is"),
-        ({"individual": {"column": "patient_nr", "rows": "together"}}, "individual: takes a column"),
+        ({"individual": {"column": "patient_nr", "order": "day"}}, "individual: takes a column and `rows`"),
         ({"algorithm": "anatomy"}, f"algorithm.name: {NOT}: anatomy publishes tables of its own"),
         ({"nulls": "suppress"}, f"nulls: {NOT}: a row that is left out lacks in other tables"),
         ({"nulls_sensitive": "value"}, "nulls_sensitive: "),
