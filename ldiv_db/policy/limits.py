@@ -100,6 +100,7 @@ FEATURES: Mapping[str, Feature] = {
     "rows apart without bsgi": Feature(
         "individual", lambda p: bool(p.individual) and not links_rows(p) and p.algorithm.name not in KEEPS_APART
     ),
+    "rows apart": Feature("individual", lambda p: p.counts_people and not links_rows(p), "rows: apart"),
     "releases over time": Feature("{0}", _over_time),
     "transparent": Feature("transparent", lambda p: p.transparent),
     "decomposition": Feature("algorithm.name", lambda p: p.decomposes, "{algorithm}"),
@@ -114,6 +115,7 @@ FEATURES: Mapping[str, Feature] = {
     "harmless": Feature("sensitive.{0}.harmless", each(lambda s: s.harmless)),
     "comparisons": Feature("require.{0}", _asked(lambda spec: spec.kind.compares_with_table)),
     "population": Feature("require.{0}", _asked(lambda spec: spec.counts_people)),
+    "presence": Feature("require.{0}", _asked(lambda spec: spec.kind.parts_people)),
     "auto": Feature("require.{0}", _asked(lambda spec: spec.is_auto)),
     "rows of one value": Feature(
         "require.{0}",

@@ -43,6 +43,7 @@ class PopulationRequirement(Requirement, in_policy=False):
     """Common part of the requirements on the people of a population whom a class covers."""
 
     rows_only = True
+    on_people = "counts"
     population: str
 
     @property
@@ -51,6 +52,10 @@ class PopulationRequirement(Requirement, in_policy=False):
 
     def unique_class_size(self) -> None:
         return None
+
+    def readings(self, classes: Classes) -> list[Classes]:
+        """The classes of people alone: labels cover as many people whatever rows they have."""
+        return [classes]
 
     def measure(self, steps: Steps, classes: Classes) -> Relation:
         return self.measured(steps, classes, self.template, people=classes.people_of(self.population, self.label))

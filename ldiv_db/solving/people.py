@@ -8,7 +8,7 @@ ones of equal values; what is bad still is put into the class with which it lose
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ldiv_db.algorithms.base import Plan, Task
@@ -66,12 +66,17 @@ def people_apart(task: Task, all_rows: bool) -> Task | None:
     if task.units is None or task.units.together or task.units.levels:
         return None
     wanted = {
-        name: [one for one in own if one.monotone and (all_rows or one.more_is_better)]
+        name: [one for one in _of_class(own) if one.monotone and (all_rows or one.more_is_better)]
         for name, own in task.wanted.items()
     }
     every = [one for own in wanted.values() for one in own]
     encoded = units_of(task.engine, task.units.rows, together=True).encoded
     return replace(task, encoded=encoded, units=None, wanted=wanted, requirements=every) if every else None
+
+
+def _of_class(wanted: Iterable[Requirement]) -> list[Requirement]:
+    """What is asked of the people of a class; of those of a population whom its labels cover algorithms ask."""
+    return [one for one in wanted if not one.named_population]
 
 
 def _require_sequences(engine: Engine, units: Units, assigned: Relation, rows: Relation) -> None:
@@ -144,7 +149,7 @@ class _Mended:
             subject = Subject(table, [_CLASS], person=self._person.name, by_rows=True, same=same)
             for axis in rows.sensitive:
                 with counted(engine, subject, axis.code.name, as_it_lies=True) as found:
-                    for requirement in self._wanted[axis.column.name]:
+                    for requirement in _of_class(self._wanted[axis.column.name]):
                         measures = measure_table(engine, requirement, found.classes)
                         violating = engine.select("violating", measures, "class_no", where=[Where("margin", 0, "<")])
                         listed = engine.select_among(

@@ -30,6 +30,7 @@ OF_TABLES = ("source", "target", "identifiers", "quasi_identifiers", "sensitive"
 OUTSIDE = {"a warehouse", "a warehouse without locks", "a global recoding"}
 LINKED = {"linked rows", "rows aligned", "person"}
 BSGI = {"transparent", "another select", "another residue"}
+POPULATIONS = {"population", "presence"}
 
 
 def plain() -> dict:
@@ -158,6 +159,7 @@ GIVEN = {
     "weight": counted,
     "individual": lambda d: of_person("apart", d),
     "rows apart without bsgi": lambda d: (of_person("apart", d), under("topdown", d)),
+    "rows apart": lambda d: (of_person("apart", d), under("topdown", d)),
     "linked rows": lambda d: of_person("together", d),
     "rows aligned": lambda d: of_person("aligned", d),
     "person": linked,
@@ -168,6 +170,7 @@ GIVEN = {
     "harmless": lambda d: d["sensitive"]["dx"].update(harmless=["a"]),
     "comparisons": lambda d: held({"t_closeness": {"t": 0.9}}, d),
     "population": of_population,
+    "presence": lambda d: held({"delta_presence": {"max": 1, "population": "pop"}}, d),
     "auto": lambda d: held({"frequency": "auto"}, d),
     "rows of one value": lambda d: held({"unique_distinct": 2}, d),
     "suppression": lambda d: d.update(suppression=0.5),
@@ -200,23 +203,29 @@ GIVEN = {
 #: Refused by what an algorithm or a requirement can do, as its class says, or by how a policy is written.
 BESIDE = (
     (
-        {"population", "rows of one value", "suppressed"},
-        {*LINKED, "set", "rows apart without bsgi"},
+        {"rows of one value", "suppressed"},
+        {*LINKED, "set", "rows apart", "rows apart without bsgi"},
         "about rows of one value",
     ),
     ({"a global recoding"}, LINKED, "publishes the labels of its cut"),
     (BSGI, {*LINKED, "set"}, "takes one sensitive value a"),
-    ({"several attributes"}, {"population"}, "takes one sensitive attribute"),
+    ({"several attributes"}, POPULATIONS, "takes one sensitive attribute"),
     ({"harmless"}, {"comparisons", "rows of one value"}, "is about all values of a class"),
     ({"harmless"}, BSGI, "protects every value alike"),
     ({"comparisons"}, BSGI, "cannot promise"),
     ({"rows of one value"}, {"a global recoding", "other algorithms", "weight"}, "cannot promise"),
-    ({"population"}, {"bounds", "open ends"}, "needs a taxonomy"),
-    ({"population"}, {*BSGI, "a global recoding", "weight", "other algorithms"}, "does not know which people"),
+    (POPULATIONS, {"bounds", "open ends"}, "needs a taxonomy"),
+    (
+        POPULATIONS,
+        {*BSGI, "a global recoding", "weight", "other algorithms", "rows apart", "rows apart without bsgi"},
+        "does not know which people",
+    ),
+    (POPULATIONS, LINKED, "publishes the labels of its cut"),
+    ({"presence"}, {"suppressed"}, "counts all rows"),
     ({"decomposition", "anatomy", "a prefix"}, {"if_exists: append"}, "does not go with a prefix"),
     ({"tables"}, BSGI, "takes one sensitive value a"),
     ({"tables"}, {"rows aligned"}, "takes a column"),
-    ({"tables"}, {"individual", "rows apart without bsgi"}, "in several tables are linked"),
+    ({"tables"}, {"individual", "rows apart", "rows apart without bsgi"}, "in several tables are linked"),
 )
 
 
@@ -351,6 +360,7 @@ WAYS = {
     "rows: apart, with algorithm: bsgi": [lambda d: apart("bsgi", d)],
     "rows: apart, with algorithm: auto": [lambda d: apart("auto", d)],
     "rows: apart": [lambda d: apart(None, d)],
+    "rows: together": [lambda d: of_person("together", d)],
     "algorithm: auto, topdown, mondrian, peel or bsgi": algorithms("auto", "topdown", "mondrian", "peel", "bsgi"),
     "algorithm: auto, topdown, peel or mondrian": algorithms("auto", "topdown", "peel", "mondrian"),
     "take bsgi, decomposition_plus, decomposition, anatomy": [

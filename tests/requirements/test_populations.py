@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import reject
 from refusals import refuses
 from strategies import search, seeds, some
 from tables import fill
@@ -418,3 +419,34 @@ def test_what_the_whole_table_meets_is_told_where_it_is_known(
     con.execute(f"DELETE FROM people WHERE number >= {people}")
     with pytest.raises(InfeasibleError, match=nearest):
         ldiv_db.run(con, policy_of(require, "tds"), folder=tmp_path)
+
+
+@pytest.mark.parametrize("rows", ["together", "apart", "sets"])
+@search(3, seed=seeds)
+def test_people_of_the_source_are_counted_once(con, tmp_path, rows, seed) -> None:
+    """Who has several rows is one of a class, as is a row with a set; the population is counted by the labels."""
+    draw = random.Random(seed)
+    people = [(draw.choice(sorted(CITY)), draw.choice(sorted(JOB))) for _ in range(draw.randint(8, 30))]
+    place(con, tmp_path, [], people)
+    con.execute("ALTER TABLE source ADD COLUMN who INTEGER; ALTER TABLE source ADD COLUMN n INTEGER")
+    for who, own in enumerate(people[: draw.randint(4, len(people))]):
+        for _ in range(1 if rows == "sets" else draw.choice([1, 2, 3])):
+            city, job = draw.choice(people) if rows == "apart" else own
+            number = con.table("source").shape[0]
+            con.execute(
+                "INSERT INTO source VALUES (?, ?, ?, ?, ?)", [city, job, draw.choice(["x", "y", "x, y"]), who, number]
+            )
+    asked = k_map(draw.randint(2, 8)) if rows == "apart" else draw_requirement(draw)
+    whose: dict[str, Any] = {"individual": {"column": "who", "rows": rows}}
+    if rows == "sets":
+        whose = {"identifiers": ["who"], "sensitive": {"disease": {"set": ","}}}
+    policy = policy_of(asked, draw.choice(["tds", "incognito"]), keep=["n"], **whose)
+    try:
+        ldiv_db.run(con, policy, folder=tmp_path)
+    except InfeasibleError:
+        reject()
+    told = con.execute("SELECT DISTINCT r.city, r.job, who FROM released r JOIN source USING (n)").fetchall()
+    assert holds(asked, [(city, job) for city, job, _ in told], people)
+    if rows == "apart":
+        with refuses("require.0"):
+            ldiv_db.plan(con, policy | {"require": [presence(1)]}, folder=tmp_path)
