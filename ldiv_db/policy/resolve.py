@@ -36,7 +36,7 @@ from ldiv_db.policy.quasi_identifiers import (
 from ldiv_db.policy.release_columns import ReleaseColumns, keeps_type
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.sensitive import Required, as_published, collect_attributes, collect_required, respelt_lines
-from ldiv_db.policy.sources import open_source
+from ldiv_db.policy.sources import SourcePlace, open_source, place_of
 from ldiv_db.policy.targets import Target
 from ldiv_db.requirements import ROWS_ALONE
 from ldiv_db.requirements.values import Named
@@ -92,6 +92,8 @@ class Source:
     rows_at_most: int | None = None
     #: The column that may say whose a row is, where the policy does not: its rows are counted, and nobody kept apart.
     person: Column | None = None
+    #: Where its rows lie, if only counts of them are here.
+    place: SourcePlace | None = field(default=None, repr=False)
 
     @property
     def key_name(self) -> str:
@@ -109,6 +111,11 @@ class Source:
         others = [column for column in (self.individual, self.person, self.key, self.weight, self.order) if column]
         identifying = [qi.column for qi in self.quasi_identifiers]
         return {column.name: column for column in [*others, *identifying, *self.sensitive, *self.keep]}
+
+    def let_go(self) -> None:
+        """End the moment at which it is read, where its rows lie elsewhere: all that is asked of it is here."""
+        if self.place:
+            self.place.let_go()
 
     def bare(self) -> Source:
         """The quasi-identifiers and sensitive columns alone, NULLs taken as they come."""
@@ -337,5 +344,6 @@ def _describe(
         harmless={name: attribute.harmless for name, attribute in there.items()},
         same={name: setting.reading for name, setting in policy.sensitive.items() if setting.reading},
         weight=column(policy.weight) if policy.weight else None,
+        place=place_of(policy.source),
     )
     return Described(found, required, policy.released)

@@ -5,16 +5,17 @@ With them the keys of releases over time, and the YAML document of a policy.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 from pydantic import Field, PlainValidator
 from pydantic_core import PydanticCustomError
 
+from ldiv_db.database.catalog import Column
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, refused
@@ -35,12 +36,35 @@ class SourceQuery:
         return name_of_query(self.query)
 
 
-class Frame:
-    """A frame, or a relation, of the client's or of the engine's own, that a caller gave; it is never copied."""
+class SourcePlace(Protocol):
+    """A place where the rows of a source lie, and what is published goes; here are only counts."""
 
-    def __init__(self, value: Any, name: str = FRAME):
+    def checked(self, found: Any) -> Any:
+        """This place, for the release of a policy; raises PolicyError if none may go there."""
+
+    def bring_series(self, series: str) -> None:
+        """Copy here what the ledger there says of a series."""
+
+    def recounted(self, columns: Sequence[tuple[Any, ...]]) -> Relation:
+        """The source as a run read it that read other columns."""
+
+    def kept_warnings(self, kept: Sequence[Column], individual: Column | None) -> list[str]:
+        """The warnings of kept columns, as they are counted there."""
+
+    def let_go(self) -> None:
+        """End the moment at which the source is read."""
+
+
+class Frame:
+    """A frame, or a relation, of the client's or of the engine's own, that a caller gave; it is never copied.
+
+    Its rows may lie in another `place`.
+    """
+
+    def __init__(self, value: Any, name: str = FRAME, place: SourcePlace | None = None):
         self.value = value
         self.name = name
+        self.place = place
 
     def __deepcopy__(self, memo: Any) -> Frame:
         return self
@@ -68,6 +92,11 @@ def read_source(value: Any) -> PolicySource:
 
 
 GivenSource = Annotated[PolicySource, PlainValidator(read_source, json_schema_input_type=str | SourceQuery)]
+
+
+def place_of(source: PolicySource) -> SourcePlace | None:
+    """Where the rows of a source lie of which only counts are here; None of any other."""
+    return source.place if isinstance(source, Frame) else None
 
 
 def open_source(engine: Engine, source: PolicySource, folder: Path, key: str = "source") -> Table:

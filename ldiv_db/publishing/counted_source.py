@@ -55,11 +55,11 @@ class CountedSource:
     content: str | None
     stamp: tuple[Any, ...]
 
-    def kept_warnings(self, kept: Sequence[str], individual: Column | None) -> list[str]:
+    def kept_warnings(self, kept: Sequence[Column], individual: Column | None) -> list[str]:
         """The warnings of kept columns: the rows that they single out are counted there, and no more."""
         if not kept:
             return []
-        shown = {one.column.name: (one.column, one.as_text) for one in (self.columns[name.lower()] for name in kept)}
+        shown = {one.column.name: (one.column, one.as_text) for one in (self.columns[one.name.lower()] for one in kept)}
         of = {"source": self.table, "person": Identifier(individual.name) if individual else None, "weight": None}
         found = count_kept(lambda *asked, **more: self.there.rows(self.there.written(*asked, **more)), shown, **of)
         told = [column.warning for column in found if column.warning]

@@ -12,19 +12,18 @@ place removes what was left over and has the ledger say what is true.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from ldiv_db.database.addresses import Place
 from ldiv_db.database.data_files import Tables
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase
-from ldiv_db.policy.resolve import Resolved, Source
+from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing.draft import Draft
-from ldiv_db.publishing.history import Recount, Watch, new_run
+from ldiv_db.publishing.history import Watch, new_run
 from ldiv_db.publishing.result import Result
 
 
@@ -33,14 +32,8 @@ class Destination(ABC):
     """A place that a draft goes to."""
 
     engine: Engine
-    #: Whether the rows of the source lie there, and only their counts here.
-    has_rows: ClassVar[bool] = False
-    #: Counts the source's rows where they lie.
-    recount: Recount | None = field(default=None, init=False)
-    #: The id of the run that publishes there, and what is open while it reads there, and closed before it plans.
+    #: The id of the run that publishes there.
     run_id: str = field(default_factory=new_run, init=False)
-    held: ExitStack = field(default_factory=ExitStack, init=False)
-
     #: What a plan says that the tables lose which are replaced.
     foreseen: list[str] = field(default_factory=list, init=False)
 
@@ -52,10 +45,6 @@ class Destination(ABC):
     @property
     def place(self) -> Place | None:
         """The place where what was published can be read afterwards; None if that is not from here."""
-        return None
-
-    def kept_warnings(self, source: Source) -> Sequence[str] | None:
-        """The warnings of the kept columns of a source whose rows lie there, as it counts them; None of any other."""
         return None
 
     @abstractmethod

@@ -89,7 +89,6 @@ def take_fingerprint(
     rows: Table,
     weight: Identifier | None,
     key: str,
-    is_there: bool = False,
     named: Mapping[str, Identifier] | None = None,
 ) -> Fingerprint:
     """The fingerprint of a copy of the source, whose rows may lie in a warehouse, and of its policy.
@@ -98,14 +97,14 @@ def take_fingerprint(
     columns that are read, by their names in lower case, of rows that are no copy.
     """
     source = resolved.source
-    kept = {column.name.lower() for column in source.keep} if is_there else set()
+    kept = {column.name.lower() for column in source.keep} if source.place else set()
     read = sorted((named or {column.column.name.lower(): column.alias for column in read_columns(source)}).items())
     required = {column.column.name.lower() for column in Snapshot(engine, source).where_nulls("suppress")}
     rests_on_others = any(spec.counts_people for spec in resolved.policy.require)
     return Fingerprint(
         key,
         hash_rows(engine, rows, [column for _, column in read], weight, key),
-        None if rests_on_others else _hash_policy(resolved, key, is_there),
+        None if rests_on_others else _hash_policy(resolved, key),
         tuple((name, name in required, *(["kept"] if name in kept else [])) for name, _ in read),
     )
 
@@ -118,13 +117,13 @@ def key_of_release(engine: Engine, resolved: Resolved) -> str:
     return Fingerprint(seed, rows, _hash_policy(resolved, seed)).secret
 
 
-def _hash_policy(resolved: Resolved, key: str, is_there: bool = False) -> str:
+def _hash_policy(resolved: Resolved, key: str) -> str:
     """The keyed hash of what a release rests on beside rows, seed and versions, by whatever way the rows are read.
 
-    Where they are counted `is_there` the column of counts is ours.
+    Where they are counted in another place the column of counts is ours.
     """
     policy, source = resolved.policy, resolved.source
-    counts, written = source.weight if is_there else None, {"seed"} & policy.model_fields_set
+    counts, written = source.weight if source.place else None, {"seed"} & policy.model_fields_set
     said = [
         policy.model_dump(exclude=_BESIDE - written) | ({"weight": None} if counts else {}),
         policy.require,

@@ -41,8 +41,6 @@ from ldiv_db.publishing.result import Earlier, Forgotten
 
 #: How often a run starts again before it gives up.
 _MOST_AGAIN = 5
-#: Counts a warehouse's rows by the columns that an earlier run read.
-Recount = Callable[[Sequence[ReadColumn]], Relation]
 
 
 def new_run() -> str:
@@ -179,15 +177,11 @@ class ChangedError(OvertakenError):
 
 @dataclass(frozen=True)
 class Reading:
-    """A source, or one of several, as it is `resolved`, whose `rows` a run reads that have this fingerprint.
-
-    `recount` counts a warehouse's rows by the columns of an earlier run.
-    """
+    """A source, or one of several, as it is `resolved`, whose `rows` a run reads that have this fingerprint."""
 
     resolved: Resolved
     rows: Table
     fingerprint: Fingerprint
-    recount: Recount | None = None
 
     @property
     def name(self) -> str:
@@ -195,7 +189,8 @@ class Reading:
 
     def hashed(self, engine: Engine, columns: tuple[ReadColumn, ...]) -> str | None:
         """The hash of its rows in the columns that a run read; '' if it has not all, None if nobody can tell."""
-        if self.recount is None and any(kept for _, _, *kept in columns):  # hashed by the warehouse itself
+        place = self.resolved.source.place
+        if place is None and any(kept for _, _, *kept in columns):  # hashed by the warehouse itself
             return None
         if columns == self.fingerprint.columns:
             return self.fingerprint.rows
@@ -204,7 +199,7 @@ class Reading:
             return ""
         counts = self.resolved.source.weight
         try:
-            rows = read_columns(engine, self.resolved.policy, self.recount(columns)) if self.recount else self.rows
+            rows = read_columns(engine, self.resolved.policy, place.recounted(columns)) if place else self.rows
         except DatabaseError:  # a driver may not read what an earlier run read by another
             return None
         read, required = [there[name] for name, *_ in columns], [there[name] for name, needed, *_ in columns if needed]
@@ -218,12 +213,11 @@ def look_back(
     rows: Relation,
     run_id: str,
     weight: Identifier | None = None,
-    recount: Recount | None = None,
 ) -> tuple[Earlier, Watch]:
     """As `held_against`, of one source: `rows` is it as it was read, `weight` its counts."""
     listed = Published.in_ledger(engine)
-    fingerprint = take_fingerprint(engine, resolved, rows, weight, listed.key or new_key(), recount is not None)
-    reading = Reading(resolved, resolved.source.relation, fingerprint, recount)
+    fingerprint = take_fingerprint(engine, resolved, rows, weight, listed.key or new_key())
+    reading = Reading(resolved, resolved.source.relation, fingerprint)
     return held_against(engine, listed, fingerprint, [reading], run_id)
 
 
@@ -243,7 +237,7 @@ def held_against(
     resolved, name = read[0].resolved, BETWEEN.join(one.name for one in read)
     own = listed.of(known_as(engine, name, resolved.folder), fingerprint)
     watch = Watch(engine, name, resolved.folder, own.names, fingerprint, listed.key, run_id)
-    is_there = any(one.recount for one in read)
+    is_there = any(one.resolved.source.place for one in read)
     earlier = Earlier(
         fingerprint=fingerprint,
         independent=resolved.policy.over_time == "independent",

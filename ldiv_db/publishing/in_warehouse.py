@@ -14,11 +14,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
-from functools import partial
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from typing import Any
 
-from ldiv_db.database.catalog import SCHEMA
+from ldiv_db.database.catalog import SCHEMA, Column
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, DatabaseError, refused
 from ldiv_db.database.files import undone
@@ -26,11 +25,13 @@ from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.postgres import OTHERS_NOW
 from ldiv_db.database.traits_there import told_of_history
 from ldiv_db.policy.release_columns import CLASS_ID
-from ldiv_db.policy.resolve import Findings, Resolved, Source
+from ldiv_db.policy.resolve import Findings, Resolved
+from ldiv_db.policy.sources import SourcePlace
 from ldiv_db.policy.targets import ONLY, Target
 from ldiv_db.publishing.counted_source import SQL, CountedSource, PlanThere
 from ldiv_db.publishing.destination import Destination
 from ldiv_db.publishing.draft import Draft, entries_of
+from ldiv_db.publishing.fingerprints import ReadColumn
 from ldiv_db.publishing.history import ChangedError, Watch
 from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN
 from ldiv_db.publishing.ledger_there import LedgerThere
@@ -42,28 +43,32 @@ _STAGED, _PLAN, _COPY, _ASIDE = "ldiv_new", "ldiv_plan", "ldiv_put", "ldiv_old"
 _LOOSE = ("postgres", "sqlite")
 
 
-class InWarehouse(Destination):
-    """A table of the source's warehouse."""
-
-    has_rows = True
+class InWarehouse(Destination, SourcePlace):
+    """A table of the source's warehouse, where both lie."""
 
     def __init__(self, engine: Engine, source: CountedSource, target: Target, table: Relation, ledger: LedgerThere):
         super().__init__(engine)
         self.source = source
-        self.recount = partial(source.recounted, engine)
         self.target = target
         self.table = table
         self._ledger = ledger
+        #: What is open while the source is read.
+        self.reading = ExitStack()
 
     @property
     def folder(self) -> None:
         return None
 
-    def kept_warnings(self, source: Source) -> Sequence[str]:
-        return self.source.kept_warnings([column.name for column in source.keep], source.individual)
+    def let_go(self) -> None:
+        self.reading.close()
+
+    def recounted(self, columns: Sequence[ReadColumn]) -> Relation:
+        return self.source.recounted(self.engine, columns)
+
+    def kept_warnings(self, kept: Sequence[Column], individual: Column | None) -> list[str]:
+        return self.source.kept_warnings(kept, individual)
 
     def bring_series(self, series: str) -> None:
-        """Copy what the ledger there says of a series."""
         self._ledger.bring_series(self.engine, series)
 
     @contextmanager

@@ -21,7 +21,7 @@ from ldiv_db.database.files import abandoned, folder_of
 from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
 from ldiv_db.policy.release_columns import CLASS_ID
-from ldiv_db.policy.sources import COUNT, DECOMPOSITIONS, GROUP_ID
+from ldiv_db.policy.sources import COUNT, DECOMPOSITIONS, GROUP_ID, SourcePlace
 from ldiv_db.policy.targets import ONLY, Target
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.in_database import InDatabase
@@ -185,7 +185,7 @@ class SeriesTarget:
 
 
 def series_target_of(
-    engine: Engine, target: Target, algorithm: str, folder: Path, there: InWarehouse | None = None
+    engine: Engine, target: Target, algorithm: str, folder: Path, there: SourcePlace | None = None
 ) -> SeriesTarget:
     """The target that a policy names, perhaps `there`; `folder` is where relative files lie."""
     file, one_table = target.file, target.prefix is None
@@ -194,7 +194,8 @@ def series_target_of(
     path = (folder / file).resolve() if file else None
     name = name_of(engine, str(target) if file else str(prefix), path)
     own = {ONLY: prefix}
-    place = DatabaseFile(engine, path, file or "", own) if path else there or InDatabase(engine, own)
+    beside = there if isinstance(there, InWarehouse) else InDatabase(engine, own)
+    place = DatabaseFile(engine, path, file or "", own) if path else beside
     return SeriesTarget(algorithm, prefix, name, place, one_table, target.if_exists == "replace")
 
 

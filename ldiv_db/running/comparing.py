@@ -49,7 +49,7 @@ def _compared(engine: Engine, ready: Preparation, classes: NewClasses) -> Earlie
     """As `compared_with_earlier`; raises PolicyError for an earlier release that cannot be held against this one."""
     earlier, resolved = ready.earlier, ready.resolved
     released, required = resolved.released, resolved.required
-    if ready.destination.has_rows or resolved.source.weight:
+    if resolved.source.place or resolved.source.weight:
         raise refused("source", "only counts of the rows are here")
     if sets := resolved.source.sets:
         raise refused("sensitive", f"releases are held together by single values, and {sets[0]} has sets")

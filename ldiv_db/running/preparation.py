@@ -170,16 +170,14 @@ def prepare(
     coding = read_source(engine, source, show_values=show_values, counted=True)
     earlier, watch = Earlier(), None
     if looks_back:
-        earlier, watch = look_back(
-            engine, spec.resolved, coding.snapshot, destination.run_id, coding.weight, destination.recount
-        )
+        earlier, watch = look_back(engine, spec.resolved, coding.snapshot, destination.run_id, coding.weight)
     if publishes:
         earlier.require_safe()
     if earlier.seed is not None:
         coding = coding.reseeded(earlier.seed)
-    kept = _kept(engine, coding, destination) if looks_back else []
+    kept = _kept(engine, coding) if looks_back else []
     if not earlier.unchanged:  # else there may be nothing to plan, but the ledger to enter
-        destination.held.close()
+        coding.source.let_go()
     resolved = replace(spec.resolved, source=coding.source)
     encoded = coding.encode()
     lengths = list(told_of_lengths(engine, resolved, coding.axes))
@@ -290,14 +288,14 @@ def told_of_lengths(engine: Engine, resolved: Resolved, axes: Sequence[Axis]) ->
             yield f"{qi.name} has {told}"
 
 
-def _kept(engine: Engine, coding: Coding, destination: Destination) -> Sequence[str]:
+def _kept(engine: Engine, coding: Coding) -> Sequence[str]:
     """The warnings of what kept columns tell, from the copy of the source, or as a warehouse counted them."""
-    counted_there = destination.kept_warnings(coding.source)
-    if counted_there is not None:
-        return counted_there
-    named = {column.alias: column.column.name for column in read_columns(coding.source)}
+    source = coding.source
+    if source.place:
+        return source.place.kept_warnings(source.keep, source.individual)
+    named = {column.alias: column.column.name for column in read_columns(source)}
     by_role = {letter: {name: alias for alias, name in named.items() if alias.name[0] == letter} for letter in "qsk"}
-    person = Identifier("p1") if coding.source.individual else None
+    person = Identifier("p1") if source.individual else None
     others = by_role["q"] | by_role["s"]
     return kept_warnings(engine, coding.snapshot, by_role["k"], others, person=person, weight=coding.weight)
 

@@ -78,7 +78,7 @@ def _columns(ready: Preparation) -> Iterator[dict[str, Any]]:
     axes = {axis.name: axis for axis in ready.encoded.axes}
     shown = ready.resolved.released.forms
     for key, name in ready.resolved.roles:
-        if key == "weight" and ready.destination.has_rows:  # a column of ours, of the counts that a warehouse sent
+        if key == "weight" and ready.resolved.source.place:  # a column of ours, of the counts that a warehouse sent
             continue
         role = {"identifiers": "identifier", "quasi_identifiers": "quasi-identifier"}.get(key, key)
         axis = axes.get(name) if key == "quasi_identifiers" else None

@@ -19,11 +19,10 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, refuse, refused
 from ldiv_db.policy.reading import Policy
 from ldiv_db.policy.resolve import Check, Findings, Resolved, resolve
-from ldiv_db.policy.sources import DECOMPOSITIONS, GROUP_ID
+from ldiv_db.policy.sources import DECOMPOSITIONS, GROUP_ID, place_of
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.history import Published, Watch, forgotten, known_as
 from ldiv_db.publishing.in_database import compare_columns
-from ldiv_db.publishing.in_warehouse import InWarehouse
 from ldiv_db.publishing.pairings import entered_limits
 from ldiv_db.publishing.refusals import refuse_read_tables, refuse_read_target
 from ldiv_db.publishing.result import HAND_OUT_ONE
@@ -37,24 +36,19 @@ from ldiv_db.running.run_spec import make_algorithm
 
 
 def draft_release(
-    engine: Engine,
-    context: Context,
-    policy: Policy,
-    settle: Callable[[Engine, str], None],
-    there: InWarehouse | None,
-    begun: float,
+    engine: Engine, context: Context, policy: Policy, settle: Callable[[Engine, str], None], begun: float
 ) -> ClassesDraft | DecomposedDraft:
     """The next release as it will be, once `settle` has seen to what a process left of the one before.
 
-    It goes `there`, or where the policy says; its work began at `begun`.
+    Its work began at `begun`.
     """
     on_stage = context.listener.on_stage
-    target = partial(_checked_target, engine, there)
+    target = partial(_checked_target, engine)
     checks: dict[str, Check] = {"algorithm": judge_algorithm, "target": target}
     resolved = resolve(engine, policy, context.folder, checks)
     on_stage("reading earlier releases")
-    if there:
-        there.bring_series(resolved.judged["target"].name)
+    if resolved.source.place:
+        resolved.source.place.bring_series(resolved.judged["target"].name)
     migrate.pending(engine)  # raises if the ledger could not be written
     settle(engine, resolved.judged["target"].name)
     start = _start(resolved, resolved.judged["target"], begun)
@@ -71,9 +65,9 @@ def refuse_unsettled(engine: Engine, series: str) -> None:
         raise refused("series", what, "`ldiv release list` settles it where its process is dead")
 
 
-def _checked_target(engine: Engine, there: InWarehouse | None, found: Findings) -> SeriesTarget:
+def _checked_target(engine: Engine, found: Findings) -> SeriesTarget:
     policy = found.policy
-    target = series_target_of(engine, policy.target, policy.algorithm.name, found.folder, there)
+    target = series_target_of(engine, policy.target, policy.algorithm.name, found.folder, place_of(policy.source))
     target.check()
     if found.source is not None:
         refuse_read_target(engine, policy, found.folder, found.source)
@@ -105,17 +99,17 @@ def _start(resolved: Resolved, target: SeriesTarget, begun: float) -> ReleaseSta
         tables = [table for number in numbers for table in target.tables(target.prefix, number).all]
         refuse_read_tables(engine, source.relation, tables)
     target.check_next(series.next)
-    forgets = None if target.destination.has_rows else forgotten(engine, resolved, [source.relation])
+    forgets = None if source.place else forgotten(engine, resolved, [source.relation])
     if forgets:
         forgets.require_kept()
-    kept = target.destination.kept_warnings(source)
-    kept = warn_of_kept(engine, source) if kept is None else kept
+    place = source.place
+    kept = place.kept_warnings(source.keep, source.individual) if place else warn_of_kept(engine, source)
     last = [str(forgets)] if forgets else []
     start = ReleaseStart(resolved, series, target, watch, begun, [*beside, *kept], last)
     if series.releases:
         with target.opened() as prefix:
             _require_columns(start, target.require_earlier(prefix, series.releases))
-    target.destination.held.close()
+    source.let_go()
     return start
 
 
@@ -133,7 +127,7 @@ def _as_before(resolved: Resolved, series: Series) -> Resolved:
 def _require_columns(start: ReleaseStart, before: ReleaseTables) -> None:
     """Raise PolicyError unless the last release's tables have the columns that the next one has."""
     if start.resolved.algorithm not in DECOMPOSITIONS:
-        if not start.target.destination.has_rows:
+        if not start.resolved.source.place:
             compare_columns(start.engine, start.resolved.types, before.people)
         return
     wanted = {GROUP_ID, *(name.lower() for name in start.resolved.limits), *([before.count] if before.count else [])}

@@ -91,7 +91,7 @@ def plan_classes(
     """The release of the source, or of a `world`, as it will be; raises before any work if it cannot be made."""
     engine, resolved, matched = start.engine, start.resolved, match_rows(start, coding, world)
     free = engine.select("free", matched.rows, where=[Where("group_id", None)]) if start.series.groups else matched.rows
-    key = [coding.key.alias] if start.target.destination.has_rows and coding.key else []
+    key = [coding.key.alias] if coding.source.place and coding.key else []
     encoded = coding.encode(free, side_columns, [*MATCHED, *key])
     free_rows = _among(engine, encoded, encoded.rows)
     requirements, _ = resolve_requirements(engine, resolved.required, free_rows)

@@ -27,7 +27,6 @@ from ldiv_db.measuring.measure import answers_of
 from ldiv_db.policy.reading import GivenPolicy, Policy, load_policy, take_for_source
 from ldiv_db.publishing.draft import NewClasses, RunDraft
 from ldiv_db.publishing.history import OvertakenError, waits_again
-from ldiv_db.publishing.in_warehouse import InWarehouse
 from ldiv_db.publishing.result import Result, Similarity
 from ldiv_db.publishing.series_target import settle_crashed
 from ldiv_db.recoding.encoded import Encoded, Renamed
@@ -90,8 +89,8 @@ def run(
     context = Context(listener or Listener(), Path(folder), show_values, workers)
     while True:
         try:
-            with _opened(connection, asked, context, catalog, writes=True) as (engine, counted, there):
-                return publish_run(engine, context, counted, there, kl, begun, bound)
+            with _opened(connection, asked, context, catalog, writes=True) as (engine, counted):
+                return publish_run(engine, context, counted, kl, begun, bound)
         except ConflictError as error:  # of two that make one table in a warehouse, the second waits for the first
             failed[type(error)] += 1
             is_there = isinstance(connection, Warehouse)
@@ -103,8 +102,8 @@ def run(
 @contextmanager
 def _opened(
     connection: Any, policy: Policy, context: Context, catalog: str | None, writes: bool = False
-) -> Iterator[tuple[Engine, Policy, InWarehouse | None]]:
-    """The engine of a run, its policy, and the release's place if that is a warehouse: the policy is on its counts."""
+) -> Iterator[tuple[Engine, Policy]]:
+    """The engine of a run, and its policy: in a warehouse it is on the counts there."""
     if isinstance(connection, Warehouse):
         with opened_there(connection, policy, context, catalog) as opened:
             yield opened
@@ -114,35 +113,31 @@ def _opened(
             working_engine(connection, context.listener, catalog) as engine,
             named_databases(engine, policy.databases, context.folder, written),
         ):
-            yield engine, policy, None
+            yield engine, policy
 
 
 def publish_run(
     engine: Engine,
     context: Context,
     policy: Policy,
-    there: InWarehouse | None,
     kl: bool,
     begun: float,
     bound: bool = False,
 ) -> Result:
-    """Publish under the policy: one release, or with a `key` the next one of a series; its work began at `begun`.
-
-    Where it goes is `there` or, if that is None, as the policy says.
-    """
+    """Publish under the policy: one release, or with a `key` the next one of a series; its work began at `begun`."""
     if policy.tables:
         _refuse_asked(_SEVERAL, bound=bound)
         return publish_tables(engine, context, policy, kl, begun)
     if policy.is_series:
         _refuse_asked(_SERIES, kl=kl, bound=bound)
-        release = draft_release(engine, context, policy, settle_crashed, there, begun)
+        release = draft_release(engine, context, policy, settle_crashed, begun)
         context.listener.on_stage("writing, auditing and comparing releases")
         return release.start.target.destination.publish(release)
-    spec = resolve_run(engine, policy, context.folder, there)
+    spec = resolve_run(engine, policy, context.folder)
     refuse_read_only(spec.destination)
     ready = prepare(spec, context.listener, context.show_values, publishes=True)
     again = published_again(ready, kl, begun)
-    ready.destination.held.close()
+    ready.resolved.source.let_go()
     proved = _bound(ready, context) if bound else None
     if again is not None:
         return replace(again, bound=proved)
@@ -225,15 +220,15 @@ def plan(
         raise refused("rehearse", "a plan in a warehouse is not rehearsed", "leave it out")
     begun, asked = time.perf_counter(), load_policy(policy)
     context = Context(listener or Listener(), Path(folder), show_values)
-    with _opened(connection, asked, context, catalog) as (engine, counted, there):
+    with _opened(connection, asked, context, catalog) as (engine, counted):
         if counted.tables:
             _refuse_asked(_SEVERAL, bound=bound)
             tables = prepare_tables(engine, context, counted, publishes=False)
             return replace(tables, tried=rehearse_tables(tables)[0].search.get("tried", ())) if rehearse else tables
         if counted.is_series:
             _refuse_asked(_SERIES, bound=bound)
-            return draft_release(engine, context, counted, refuse_unsettled, there, begun).foreseen()
-        spec = resolve_run(engine, counted, context.folder, there)
+            return draft_release(engine, context, counted, refuse_unsettled, begun).foreseen()
+        spec = resolve_run(engine, counted, context.folder)
         ready = strictest(prepare(spec, context.listener, show_values))
         if isinstance(ready.algorithm, Auto):
             ready = replace(ready, efforts=_efforts(ready.algorithm, ready.task))
@@ -328,5 +323,5 @@ def _global_recoding(ready: Preparation, recoding: Recoding, plan: Plan) -> Glob
     if not ready.algorithm.traits.recodes_globally:
         return None
     source = ready.resolved.source
-    source = replace(source, weight=None) if ready.destination.has_rows else source
+    source = replace(source, weight=None) if source.place else source
     return recoding_of(ready.task.engine, source, recoding, plan.search, ready.task.requirements)

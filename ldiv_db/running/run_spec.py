@@ -21,9 +21,9 @@ from ldiv_db.policy.release_columns import ReleaseColumns
 from ldiv_db.policy.resolve import Check, Findings, Resolved, resolve
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.sensitive import Required, absent_values, asked_l
+from ldiv_db.policy.sources import place_of
 from ldiv_db.publishing.destination import Destination
 from ldiv_db.publishing.destinations import destination_of
-from ldiv_db.publishing.in_warehouse import InWarehouse
 from ldiv_db.publishing.refusals import TargetCheck
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.units import Units, units_of
@@ -42,11 +42,12 @@ class RunSpec:
     destination: Destination
 
 
-def resolve_run(engine: Engine, policy: Policy, folder: Path, there: InWarehouse | None = None) -> RunSpec:
-    """The policy held against its source, for one release, perhaps `there`; raises PolicyError with all that is wrong.
+def resolve_run(engine: Engine, policy: Policy, folder: Path) -> RunSpec:
+    """The policy held against its source, for one release; raises PolicyError with all that is wrong.
 
     Raises DatabaseError if a run may not write what it has to.
     """
+    there = place_of(policy.source)
     if there is None and not problems_of(policy):
         with suppress(PolicyError):  # which is told with all others
             require_rights(destination_of(engine, policy.targets, folder, policy.released.all), policy)

@@ -36,8 +36,8 @@ _UNREAD, _OF_ORDER = ("unread",), ("unread", "other")
 @contextmanager
 def opened_there(
     there: Warehouse, policy: Policy, context: Context, schema: str | None
-) -> Iterator[tuple[Engine, Policy, InWarehouse]]:
-    """An engine with the counts of a policy's source, the policy on these, and where its release goes.
+) -> Iterator[tuple[Engine, Policy]]:
+    """An engine with the counts of a policy's source, and the policy on these, whose release goes there.
 
     All that a run reads there before it plans is of one moment, if the warehouse has transactions: it ends as the run
     lets go of its source. `schema` is where the ledger lies there, `ldiv` by default.
@@ -66,12 +66,12 @@ def opened_there(
         if not engine.count(source.counts):
             raise InfeasibleError(f"{policy.source} is empty: there is nothing to publish")
         # Named, as an algorithm that is left open would be taken from those that recode all rows by one rule.
-        counts = Frame(CallerView(placed.parts, "source"), str(policy.source))
+        place = InWarehouse(engine, source, policy.target, target, ledger)
+        place.run_id, place.reading = run_id, reading
+        counts = Frame(CallerView(placed.parts, "source"), str(policy.source), place)
         changes = {"source": counts, "weight": source.number, "algorithm": policy.algorithm}
         ledger.bring(engine)
-        place = InWarehouse(engine, source, policy.target, target, ledger)
-        place.run_id, place.held = run_id, reading
-        yield engine, policy.model_copy(update=changes), place
+        yield engine, policy.model_copy(update=changes)
 
 
 def unsupported(policy: Policy, there: Warehouse) -> Iterator[Problem]:

@@ -32,7 +32,7 @@ def published_again(ready: Preparation, kl: bool, begun: float) -> Result | None
         return None
     recoding = None
     if ready.algorithm.traits.recodes_globally:
-        if ready.destination.has_rows:  # what the ledger there says of values is not brought here
+        if resolved.source.place:  # what the ledger there says of values is not brought here
             return None
         try:
             recoding = fetch_recoding(engine, earlier.unchanged)
@@ -66,7 +66,7 @@ def with_release_before(ready: Preparation) -> Preparation:
     if not (earlier.made_by and earlier.same_rows and earlier.run_id):
         return ready
     release = ledger.release_of(ready.task.engine, earlier.run_id)
-    if release is None and is_there and not ready.destination.has_rows:
+    if release is None and is_there and not ready.resolved.source.place:
         release = _release_there(ready)
     return replace(ready, earlier=replace(earlier, release=release))
 
