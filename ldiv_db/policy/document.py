@@ -71,6 +71,7 @@ class Policy(PolicyPart):
             keep: Sequence[str] = ...,
             individual: str | Individual | Mapping[str, Any] | None = ...,
             key: str | None = ...,
+            nights: Literal["apart"] | None = ...,
             weight: str | None = ...,
             algorithm: str | Mapping[str, Any] | AlgorithmSpec = ...,
             recode: Literal["tree", "set"] = ...,
@@ -105,6 +106,7 @@ class Policy(PolicyPart):
         Individual | None, BeforeValidator(named_individual, json_schema_input_type=str | Individual | None)
     ] = None
     key: str | None = None
+    nights: Literal["apart"] | None = None
     weight: str | None = None
     algorithm: Annotated[
         AlgorithmSpec,
@@ -154,8 +156,8 @@ class Policy(PolicyPart):
 
     @model_validator(mode="after")
     def _settle_algorithm(self) -> Self:
-        """The algorithm that only one can be: of transparent releases, and of people over time."""
-        people_over_time = self.key is not None and self.individual is not None
+        """The algorithm that only one can be: of transparent releases, and of people over time in one promise."""
+        people_over_time = self.key is not None and self.individual is not None and self.nights is None
         if self.algorithm.name == DEFAULT_ALGORITHM and (people_over_time or self.transparent):
             settled = AlgorithmSpec.model_validate({"name": KEEPS_APART[0], **self.algorithm.options})
             object.__setattr__(self, "algorithm", settled)  # frozen to everybody else

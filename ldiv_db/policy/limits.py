@@ -97,8 +97,9 @@ FEATURES: Mapping[str, Feature] = {
     "people are counted": Feature("individual", lambda p: p.counts_people, "individual"),
     "linked rows": Feature("individual.rows", links_rows),
     "rows aligned": Feature("individual.rows", lambda p: p.is_aligned, "rows: aligned"),
-    "rows apart without bsgi": Feature(
-        "individual", lambda p: bool(p.individual) and not links_rows(p) and p.algorithm.name not in KEEPS_APART
+    "people of all nights": Feature(
+        "individual",
+        lambda p: p.nights is None and bool(p.individual) and (links_rows(p) or p.algorithm.name not in KEEPS_APART),
     ),
     "rows apart": Feature("individual", lambda p: p.counts_people and not links_rows(p), "rows: apart"),
     "releases over time": Feature("{0}", _over_time),

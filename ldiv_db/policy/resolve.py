@@ -204,9 +204,9 @@ class Resolved(Described):
     def typed(self) -> list[str]:
         """The quasi-identifiers that are published in their own types if no class generalises them.
 
-        Of a table that is appended to there are none: its columns must fit all that is appended later.
+        Of a table that is appended to, or that later nights add to, there are none: its columns must fit all of it.
         """
-        if not self.keeps_types or self.target.if_exists == "append":
+        if not self.keeps_types or self.target.if_exists == "append" or self.source.key:
             return []
         columns = [qi.column for qi in self.source.quasi_identifiers]
         return [column.name for column in columns if keeps_type(column, self.target.format)]

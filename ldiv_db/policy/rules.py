@@ -151,6 +151,12 @@ RULES: tuple[PolicyRule, ...] = (
         "links the rows of a person: each person's must stand in one class",
         "individual: {{column: …, rows: together}}",
     ),
+    PolicyRule(
+        lambda p: p.nights is not None and (p.key is None or not (p.individual or p.tables)),
+        "nights",
+        "is about people in releases over time",
+        "give `key` and `individual`",
+    ),
     PolicyRule(_disordered, "individual.order", "{}", "{1}"),
     PolicyRule(_of_aligned, "{}", "goes with individual: {{column: …, rows: aligned}}", "leave it out"),
     _NO_COLUMN,

@@ -16,6 +16,7 @@ from ldiv_db.database.requests import asked
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.inference import Inference, Release, check_releases
 from ldiv_db.publishing.pairings import entered_limits, limits_of
+from ldiv_db.publishing.people_over_time import content_of
 from ldiv_db.publishing.series import require_release, secret_of
 from ldiv_db.publishing.series_target import sql_name_of, target_of
 
@@ -70,7 +71,13 @@ def check_series(engine: Engine, series: str) -> Inference:
         allowed = bool((entries[0].report.get("combinations") or {}).get("option") == "first")
         kept = last.report.get(ledger.LIMITS)  # none in a ledger of an older version
         limits = entered_limits(kept) if kept else limits_of(list(last.report["l"].items()))
-        inference = check_releases(engine, listed, limits, allowed=allowed, secret=secret_of(engine, last.series))
+        secret = secret_of(engine, last.series)
+        if ledger.CONTENT in last.report:
+            held = {f"release {entry.release}": entry.report.get(ledger.CONTENT) for entry in entries}
+            now = {one.name: content_of(engine, one.values, secret) for one in listed}
+            inference = Inference.of_nights(listed, limits, [name for name in now if now[name] != held[name]])
+        else:
+            inference = check_releases(engine, listed, limits, allowed=allowed, secret=secret)
     return replace(inference, ordered=tuple(f"release {entry.release}" for entry in entries if entry.is_ordered))
 
 

@@ -54,7 +54,8 @@ class Inference(Printed):
     """Findings on a sequence of releases: the best probability for each attribute, and where it is too much.
 
     `allowed` are channels that the policy has asked for, `ordered` releases whose groups were formed in an order that
-    tells who has which value.
+    tells who has which value. Nights `of_people` were judged by these when they were published, and tell no more
+    together; those that are `altered` are no longer what was judged.
     """
 
     releases: tuple[str, ...]
@@ -64,21 +65,36 @@ class Inference(Printed):
     channels: tuple[Channel, ...] = field(default_factory=tuple)
     allowed: tuple[Channel, ...] = field(default_factory=tuple)
     ordered: tuple[str, ...] = field(default_factory=tuple)
+    altered: tuple[str, ...] = field(default_factory=tuple)
+    of_people: bool = False
+
+    @classmethod
+    def of_nights(
+        cls, releases: Sequence[Release], limits: Sequence[LimitedAttribute], altered: Iterable[str] = ()
+    ) -> Inference:
+        """The findings on nights of people, of which some may be altered."""
+        names, known = tuple(one.name for one in releases), {limit.column.name: limit for limit in limits}
+        return cls(names, {}, known, altered=tuple(altered), of_people=True)
 
     @property
     def holds(self) -> bool:
-        return not (self.channels or self.ordered)
+        return not (self.channels or self.ordered or self.altered)
 
     def as_dict(self) -> dict[str, Any]:
         return {
             "releases": list(self.releases),
             "holds": self.holds,
             "keys_exposed": self.keys_exposed,
-            "attributes": {n: {"l": one.largest_l, "best": self.best.get(n, 0.0)} for n, one in self.limits.items()},
+            "attributes": {n: {"l": one.largest_l, "best": self.best_of(n)} for n, one in self.limits.items()},
             "channels": [channel.as_dict() for channel in self.channels],
             "allowed": [channel.as_dict() for channel in self.allowed],
             "ordered": list(self.ordered),
+            "altered": list(self.altered),
         }
+
+    def best_of(self, attribute: str) -> float | None:
+        """The best probability of a value of the attribute, None where people were counted."""
+        return None if self.of_people else self.best.get(attribute, 0.0)
 
     def joined(self, pairings: Sequence[Channel], allowed: bool) -> Inference:
         """With what combinations tell besides, which is allowed or not."""
@@ -88,7 +104,7 @@ class Inference(Printed):
 
     def keeps(self, attribute: str) -> bool:
         """True if no key's value of the attribute can be told too well."""
-        return all(channel.attribute != attribute for channel in self.channels)
+        return not self.altered and all(channel.attribute != attribute for channel in self.channels)
 
     def require_good(self) -> None:
         """Raise AuditError, with how many keys and which releases, unless nothing is exposed."""

@@ -39,6 +39,8 @@ SERIES_TABLES = ("series_secret", "series")
 LOCKS = 1024
 #: What of a release's report the ledger alone has: what nobody may come to more than, with digests of values.
 LIMITS = "limits"
+#: The same of nights of people: the hash of what was audited, the last number of a pseudonym, and what was asked.
+CONTENT, LAST_PERSON, ASKED = "content", "last_person", "asked"
 #: By what a run's rows and policy are known again.
 _HASHES = ("hash_key", "rows_hash", "policy_hash", "columns_read")
 #: The types of values that are entered; all others are text.
@@ -77,7 +79,9 @@ class Entry:
 
     def as_dict(self) -> dict[str, Any]:
         told = {"status": self.status, "released_at": self.released_at, "warning": self.warning}
-        report = {name: value for name, value in self.report.items() if name != LIMITS}
+        report = {
+            name: value for name, value in self.report.items() if name not in (LIMITS, CONTENT, LAST_PERSON, ASKED)
+        }
         return {**report, "rows_of_table": self.rows, **told}
 
 

@@ -25,7 +25,7 @@ from ldiv_db.publishing import ledger
 from ldiv_db.publishing.draft import Draft
 from ldiv_db.publishing.fingerprints import versions
 from ldiv_db.publishing.history import Watch
-from ldiv_db.publishing.inference import check_releases
+from ldiv_db.publishing.inference import Inference, Release, check_releases
 from ldiv_db.publishing.ledger import Entry
 from ldiv_db.publishing.pairings import CombinationsDecision, LimitedAttribute
 from ldiv_db.publishing.result import Result
@@ -100,6 +100,8 @@ class SeriesDraft(Draft):
     threshold: int | None = field(default=None, kw_only=True)
     #: What new rows lose, None if there are none, or no classes.
     loss: Loss | None = field(default=None, kw_only=True)
+    #: What the ledger alone keeps of it beside limits, once it is audited.
+    held: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
 
     def __post_init__(self) -> None:
         self.watch, self.engine, self.series = self.start.watch, self.start.engine, self.start.series
@@ -180,11 +182,14 @@ class SeriesDraft(Draft):
             record_members(engine, series, self.rows, self.shown)
             counts, short_groups = self._counted()
             audits = self.audit_tables(self.tables(prefix), counts, short_groups)
-            listed = self.start.target.releases(prefix, series.next)
-            allowed = self.combined is not None and self.combined.allowed
-            inference = check_releases(engine, listed, self.limits, series.next, allowed, secret=series.secret)
+            inference = self.compare(self.start.target.releases(prefix, series.next))
             inference.require_good()
             return self._result(self._figures(counts), counts, audits=audits, inference=inference)
+
+    def compare(self, listed: Sequence[Release]) -> Inference:
+        """What the releases up to this one tell together."""
+        allowed, series = self.combined is not None and self.combined.allowed, self.series
+        return check_releases(self.engine, listed, self.limits, series.next, allowed, secret=series.secret)
 
     def foreseen(self) -> Result:
         """The release before it is written, or audited."""
@@ -202,7 +207,9 @@ class SeriesDraft(Draft):
         self.watch.hold()
         limits = {limit.column.name: limit.entry for limit in self.limits}
         judged = [{**one.entry, "sensitive": audit.sensitive} for audit in outcome.audits for one in audit.verdicts]
-        report = outcome.as_dict() | {"requirements": judged, ledger.LIMITS: limits} | self.start.target.where
+        told = judged or self.series.report.get("requirements", [])  # of a night without classes the night's before
+        held = {"requirements": told, ledger.LIMITS: limits, **self.held}
+        report = outcome.as_dict() | held | self.start.target.where
         ledger.advance_release(self.engine, self.series.name, self.series.next, report, status)
 
     def settle(self, in_place: bool) -> None:

@@ -88,10 +88,15 @@ class Link:
     shown: Renamed
 
 
-def with_numbers(engine: Engine, tables: Sequence[tuple[Encoded, Sequence[Link]]], secret: str) -> list[Encoded]:
-    """The encoded tables with what their links are published as: numbers of what is published, drawn by a secret."""
+def with_numbers(
+    engine: Engine, tables: Sequence[tuple[Encoded, Sequence[Link]]], secret: str, last: int = 0
+) -> list[Encoded]:
+    """The encoded tables with what their links are published as: numbers of what is published, drawn by a secret.
+
+    They follow the `last` number that was published before.
+    """
     every = [link for _, links in tables for link in links]
-    numbers = engine.materialise("numbers", "recoding/input/number_links", links=every, secret=secret)
+    numbers = engine.materialise("numbers", "recoding/input/number_links", links=every, secret=secret, last=last)
     return [_with_numbers(engine, encoded, links, numbers) for encoded, links in tables]
 
 

@@ -136,13 +136,16 @@ def _night_facts(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def inference_text(found: Inference) -> Iterator[Part]:
     """What comparing releases reveals of each attribute, and by which channels."""
     rows = [
-        (name, str(limit), f"{found.best.get(name, 0):.4f}", yes_or_no(found.keeps(name)))
+        (name, str(limit), "by people" if best is None else f"{best:.4f}", yes_or_no(found.keeps(name)))
         for name, limit in found.limits.items()
+        for best in [found.best_of(name)]
     ]
     title = f"what {len(found.releases)} releases reveal" if len(found.releases) > 1 else "what the release reveals"
     yield table_of(title, ("attribute", "at most", "best probability", "holds"), rows)
     yield from map(str, found.channels)
     yield from notes_text(f"{channel}, as the policy allows" for channel in found.allowed)
+    if found.altered:
+        yield f"{', '.join(found.altered)}: what was published is no longer what was audited by people"
     if found.ordered:
         yield f"{', '.join(found.ordered)}: {ledger.ORDERED}; {ledger.WITHDRAW}"
 

@@ -17,13 +17,16 @@ from ldiv_db.algorithms.local.class_checker import count_classes
 from ldiv_db.algorithms.tp.tp import Tp
 from ldiv_db.database.context import side_engine
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.names import Relation
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.queries import Where
+from ldiv_db.measuring.counts import measure_planned_counts
 from ldiv_db.measuring.measure import MeasureRequest, measure_table
 from ldiv_db.publishing.draft import NewClasses
 from ldiv_db.publishing.result import Similarity
-from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
-from ldiv_db.recoding.recode import Recoding
+from ldiv_db.recoding.encoded import Encoded, Renamed, SensitiveAxis
+from ldiv_db.recoding.loss import Loss, measure_recoding
+from ldiv_db.recoding.recode import Recoding, keep_types
+from ldiv_db.recoding.units import PERSON_NO, Link, with_numbers
 from ldiv_db.requirements import Attribute, Categories, Classes
 from ldiv_db.running.run_spec import PreparedRun
 from ldiv_db.solving.auto import Auto
@@ -92,6 +95,35 @@ def divergence(classes: NewClasses) -> float | None:
     with side_engine(classes.engine) as engine:
         release = replace(classes, engine=engine).table()
         return measure_table(engine, release, classes.resolved, MeasureRequest()).loss.kl
+
+
+def new_classes(
+    ready: PreparedRun, recoding: Recoding, last_class: int | None = None, last_person: int = 0
+) -> NewClasses:
+    """The classes as they are to be published; their ids and the numbers of their people follow the last ones."""
+    engine, resolved = ready.task.engine, ready.resolved
+    shown = keep_types(engine, recoding, resolved.typed)
+    encoded = _with_people(ready, recoding, last_person)
+    return NewClasses(engine, resolved, encoded, shown, ready.task.wanted, last_class, resolved.source.counts_people)
+
+
+def _with_people(ready: PreparedRun, recoding: Recoding, last: int) -> Encoded:
+    """The encoded table, with numbers of the people who are published if these are to be shown."""
+    encoded, name = ready.encoded, ready.resolved.released.person
+    if name is None:
+        return encoded
+    assert encoded.individual is not None  # noqa: S101 - whose rows they are is known
+    shown = Renamed(Identifier(name), PERSON_NO)
+    link = Link(1, encoded.rows, recoding.assigned, encoded.individual.code, 0, shown)
+    return with_numbers(ready.task.engine, [(encoded, [link])], ready.secret, last)[0]
+
+
+def measured(ready: PreparedRun, recoding: Recoding) -> tuple[Loss, tuple[Similarity, ...]]:
+    """The loss of what is to be published, and how many of its rows are open to the similarity attack."""
+    engine, encoded, has_ids = ready.task.engine, ready.encoded, ready.resolved.released.has_class_ids
+    similarity = measure_similarity(engine, encoded, recoding, ready.resolved.required.attributes, has_ids)
+    loss = measure_recoding(engine, encoded, recoding, has_ids)
+    return replace(loss, counts=measure_planned_counts(engine, encoded, recoding)), similarity
 
 
 def measure_similarity(

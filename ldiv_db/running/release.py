@@ -24,6 +24,7 @@ from ldiv_db.publishing import ledger
 from ldiv_db.publishing.history import Published, Watch, forgotten, known_as
 from ldiv_db.publishing.in_database import compare_columns
 from ldiv_db.publishing.pairings import entered_limits
+from ldiv_db.publishing.people_over_time import require_same
 from ldiv_db.publishing.refusals import refuse_read_tables, refuse_read_target
 from ldiv_db.publishing.result import HAND_OUT_ONE
 from ldiv_db.publishing.series import ANOTHER_TARGET, Series, key_of, open_series
@@ -88,6 +89,7 @@ def _start(resolved: Resolved, target: SeriesTarget, begun: float) -> ReleaseSta
     assert source.key is not None  # noqa: S101 - releases over time have one
     series = open_series(engine, target.name, algorithm, key_of(source.key))
     resolved = _as_before(resolved, series)
+    require_same(resolved, series)
     published = Published.in_ledger(engine).of(known_as(engine, source.name, resolved.folder))
     beside = _published_beside(resolved, published) if series.is_new else []
     watch = Watch(engine, source.name, resolved.folder, published.names, run_id=target.destination.run_id)

@@ -3,18 +3,17 @@
 A class, once published, stays as it is in all later releases, label for label and value for value: a row that has left
 the source leaves a place in it, and one that has changed its old values. New rows form classes of their own, together
 with those that found none before, by any algorithm that forms classes; of a value that too many rows have, those that
-have waited longest come first.
+have waited longest come first. Where people are counted, these are the people who have such rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Plan, Task
-from ldiv_db.algorithms.eligibility import hardest_first
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Context
@@ -23,9 +22,13 @@ from ldiv_db.database.equality import looseness
 from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.queries import Where
+from ldiv_db.policy.release_columns import CLASS_ID
 from ldiv_db.policy.sources import KEEPS_APART
-from ldiv_db.publishing.draft import NewClasses
+from ldiv_db.publishing.draft import NewClasses, require_rows
+from ldiv_db.publishing.inference import Inference, Release
+from ldiv_db.publishing.ledger import LAST_PERSON
 from ldiv_db.publishing.pairings import LimitedAttribute, promised_limits
+from ldiv_db.publishing.people_over_time import Persisting, held_of, persisting
 from ldiv_db.publishing.series_draft import MATCHED, ReleaseStart, SeriesDraft, match_rows
 from ldiv_db.publishing.series_target import ReleaseTables
 from ldiv_db.recoding.axes import among
@@ -33,13 +36,13 @@ from ldiv_db.recoding.encode import Coding
 from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.loss import measure_recoding
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, plan_recoding
-from ldiv_db.recoding.units import counted_by_members
+from ldiv_db.recoding.units import POSITION, Link, counted_by_members, units_of, with_numbers
 from ldiv_db.requirements import Requirement, promised_by
 from ldiv_db.requirements.guarantees import most_classes
-from ldiv_db.running.classes import work_out
+from ldiv_db.running.classes import new_classes, work_out
 from ldiv_db.running.preparation import check_ready, make_ready
 from ldiv_db.running.remedies import other_policies, remedied
-from ldiv_db.running.run_spec import resolve_requirements, series_algorithm
+from ldiv_db.running.run_spec import PreparedRun, resolve_requirements, series_algorithm
 from ldiv_db.solving.levels import meets
 
 
@@ -49,6 +52,8 @@ class ClassesDraft(SeriesDraft):
 
     classes: NewClasses
     plan: Plan
+    #: What values tell that persist, once it is written and people are known.
+    persisting: Sequence[Persisting] = field(default=(), kw_only=True)
 
     @property
     def limits(self) -> list[LimitedAttribute]:
@@ -68,6 +73,8 @@ class ClassesDraft(SeriesDraft):
             names = [(Identifier(name), types[name.lower()]) for name in self.start.resolved.released.all]
             columns = [Renamed(name, name, looseness(column)) for name, column in names]
             engine.create(tables.people, "publishing/list_published", published=before.people, columns=columns)
+        if before and not self.rows_new:
+            return
         with self.classes.published() as params:
             if before:
                 engine.insert(tables.people, PUBLISHED, **params)
@@ -75,10 +82,29 @@ class ClassesDraft(SeriesDraft):
                 engine.create(tables.people, PUBLISHED, replace=self.start.target.replaces, **params)
 
     def audit_tables(self, tables: ReleaseTables, counts: dict[str, Any], short_groups: int) -> list[Audit]:
-        return self.classes.audits(tables.people, earlier_rows=counts["rows_kept"] + counts["counterfeits"])
+        earlier, classes = counts["rows_kept"] + counts["counterfeits"], self.classes
+        if self.start.source.individual and self.series.releases:
+            self.persisting = persisting(self.engine, self.start.source, self.series, self.matched.rows, tables.people)
+        if not classes.counts_people:
+            return classes.audits(tables.people, earlier_rows=earlier)
+        last = self.series.last_group
+        self.held = held_of(classes, self.series, tables.people)
+        require_rows(self.engine.count(tables.people), earlier + self.rows_new)
+        own = self.engine.select("night", tables.people, where=[Where(CLASS_ID, last, ">")])
+        return classes.audits(own) if self.rows_new else []
+
+    def compare(self, listed: Sequence[Release]) -> Inference:
+        if not self.classes.counts_people:
+            return super().compare(listed)
+        return Inference.of_nights(listed, self.limits)
 
     def figures(self) -> dict[str, Any]:
-        return {"loss_new": self.loss.as_dict(self.plan.l) if self.loss else None, "search": self.plan.search}
+        known = {"loss_new": self.loss.as_dict(self.plan.l) if self.loss else None, "search": self.plan.search}
+        return known | ({"persisting": [vars(one) for one in self.persisting]} if self.persisting else {})
+
+    @property
+    def notes(self) -> list[str]:
+        return [str(one) for one in self.persisting if one.people]
 
 
 def plan_classes(
@@ -93,14 +119,16 @@ def plan_classes(
     free = engine.select("free", matched.rows, where=[Where("group_id", None)]) if start.series.groups else matched.rows
     key = [coding.key.alias] if coding.source.place and coding.key else []
     encoded = coding.encode(free, side_columns, [*MATCHED, *key])
-    free_rows = _among(engine, encoded, encoded.rows)
-    requirements, _ = resolve_requirements(engine, resolved.required, free_rows)
-    new, plan, recoding = _formed(_settled(start, requirements), context, free_rows, requirements)
+    new = _among(engine, encoded, encoded.rows)
+    of_people = new.rows_in and resolved.source.counts_people
+    people = units_of(engine, new, resolved.source.together) if of_people else None
+    requirements, _ = resolve_requirements(engine, resolved.required, new, people)
+    ready, plan, recoding = _formed(_settled(start, requirements), context, new, requirements)
+    classes = new_classes(ready, recoding, start.series.last_group, start.series.report.get(LAST_PERSON, 0))
     rows_new, made = engine.count(plan.assigned), engine.count(recoding.classes)
-    classes = NewClasses(engine, resolved, new, recoding, requirements, start.series.last_group)
     loss = None
     if rows_new:
-        published = replace(new, rows_in=rows_new, left_out=0)
+        published = replace(classes.encoded, rows_in=rows_new, left_out=0)
         loss = measure_recoding(engine, published, recoding, resolved.released.has_class_ids)
     with classes.published() as params:
         tables, numbers = (recoding.assigned, params["labels"]), [("published_id", "group_no")]
@@ -127,7 +155,7 @@ def _settled(start: ReleaseStart, requirements: Mapping[str, Sequence[Requiremen
 
 def _formed(
     start: ReleaseStart, context: Context, new: Encoded, requirements: Mapping[str, Sequence[Requirement]]
-) -> tuple[Encoded, Plan, Recoding]:
+) -> tuple[PreparedRun, Plan, Recoding]:
     """Classes of rows that are in none: of all, or if there is no such plan without those whose value is too frequent.
 
     Where there cannot be any and some were published before, all of them wait, and there are no classes.
@@ -136,50 +164,86 @@ def _formed(
     failed = InfeasibleError(f"{start.source.name} has no rows to publish")
     algorithm = series_algorithm(resolved.algorithm, resolved.options)
     ready = None
-    for rows in _attempts(start, new, algorithm, requirements):
+    for rows in _attempts(start, new, algorithm, requirements) if new.rows_in else ():
         try:
             ready = make_ready(engine, context.listener, resolved, algorithm, rows)
             check_ready(ready, context.show_values)
-            return rows, *work_out(ready, context.workers)
+            return ready, *work_out(ready, context.workers)
         except InfeasibleError as error:
             failed = error
     if not start.series.groups:
         if ready is None:
             raise failed
-        ready = replace(ready, task=replace(ready.task, encoded=new), read=new)
+        ready = replace(make_ready(engine, context.listener, resolved, algorithm, new), read=new)
         with remedied(partial(other_policies, ready, context.show_values, partial(_as_first, start, new))):
             raise failed
     nothing = engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
-    return new, Plan(nothing, 0), plan_recoding(engine, new, nothing, resolved.released.forms)
+    task = Task(engine, _without_places(start, new, nothing), [], start.source.seed, wanted=requirements)
+    none = PreparedRun(resolved, algorithm, task, new)
+    return none, Plan(nothing, 0), plan_recoding(engine, new, nothing, resolved.released.forms)
+
+
+def _without_places(start: ReleaseStart, new: Encoded, nothing: Relation) -> Encoded:
+    """Rows that all wait, with the column of positions that others have among those of their person."""
+    name, whose = start.resolved.released.position, new.individual
+    if name is None or whose is None:
+        return new
+    link = Link(1, new.rows, nothing, whose.code, 0, Renamed(Identifier(name), POSITION))
+    return with_numbers(start.engine, [(new, [link])], "")[0]
 
 
 def _attempts(
     start: ReleaseStart, new: Encoded, algorithm: Algorithm, requirements: Mapping[str, Sequence[Requirement]]
-) -> list[Encoded]:
-    """The rows of which classes are formed, those that are tried first before the others; none if there are none."""
+) -> Iterator[Encoded]:
+    """The rows of which classes are formed, those that are tried first before the others."""
     every = [one for own in requirements.values() for one in own]
-    fewer = _longest_waiting(start, new, every) if new.rows_in else None
-    if fewer is None:
-        return [new] if new.rows_in else []
+    whose = new.individual.code if new.individual and start.source.counts_people else None
+    fewer = None
     # One that leaves rows out itself would do so whoever has waited longest.
-    return [fewer] if algorithm.name in KEEPS_APART else [new, fewer]
+    if algorithm.name not in KEEPS_APART:
+        yield new
+    if not (whose and start.source.together):
+        fewer = _longest_waiting(start, new, every, None)
+    if fewer or algorithm.name in KEEPS_APART:
+        yield fewer or new
+    if whose and (people := _longest_waiting(start, new, every, whose)):
+        yield people
 
 
 def _as_first(start: ReleaseStart, new: Encoded, algorithm: Algorithm, task: Task) -> Task:
     """The task of the rows, of all that are `new`, by which the first release is made."""
+    if task.units is not None:  # of all people
+        return task
     *others, last = (replace(task, encoded=rows) for rows in _attempts(start, new, algorithm, task.wanted))
     return next((one for one in others if meets(algorithm, one)), last)
 
 
-def _longest_waiting(start: ReleaseStart, new: Encoded, requirements: Sequence[Requirement]) -> Encoded | None:
-    """The rows without what is too much of a value for classes of different values, None if nothing is.
+def _longest_waiting(
+    start: ReleaseStart, new: Encoded, requirements: Sequence[Requirement], person: Identifier | None
+) -> Encoded | None:
+    """The rows, or people, without what is too much of a value for classes of different values, None if nothing is.
 
     Of such a value those come first that have waited longest. Also None where no class of different values is good.
     """
-    sizes, key = [found.unique_class_size() for found in requirements], hardest_first(new)[0]
+    engine, sizes = start.engine, [found.unique_class_size() for found in requirements]
     l = max([2, *(size or 0 for size in sizes)]) + new.leaves_unjudged
-    most: int = min(most_classes(axis.distribution.counts, l) for axis in new.keys)
-    if None in sizes or not most or key.distribution.counts[0] <= most:
+    if None in sizes:
         return None
-    params = {"rows": new.rows, "key": key, "most": most, "seed": start.source.seed}
-    return _among(start.engine, new, start.engine.materialise("first", "publishing/list_longest_waiting", **params))
+    params = {"rows": new.rows, "keys": new.sensitive, "person": person, "seed": start.source.seed}
+    places = engine.materialise("places", "publishing/place_waiting", **params)
+    most = _most_places(dict(engine.tally(places, "place", where=[Where("is_first", True)])), l)
+    if new.individual and person is None:
+        most = min(most, most_classes(new.individual.distribution.counts, l))
+    if not most or most >= (engine.most(places, "place") or 0):
+        return None
+    few = engine.select("few", places, "row_id", where=[Where("place", most, "<=")])
+    return _among(engine, new, engine.select_among("first", new.rows, few, "row_id"))
+
+
+def _most_places(people: Mapping[int, int], l: int) -> int:
+    """The last place that may be published, where so many have each: at least l times as many are then."""
+    most = count = 0
+    for place, more in sorted(people.items()):
+        count += more
+        most = place if count >= place * l else most
+    return most

@@ -21,20 +21,17 @@ from ldiv_db.database.errors import ConflictError, PolicyError, refused
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.measuring.answers import Answer
-from ldiv_db.measuring.counts import measure_planned_counts
 from ldiv_db.measuring.least_loss.bounds import LossBound
 from ldiv_db.measuring.measure import answers_of
 from ldiv_db.policy.reading import GivenPolicy, Policy, load_policy, take_for_source
 from ldiv_db.publishing.draft import NewClasses, RunDraft
 from ldiv_db.publishing.history import OvertakenError, waits_again
-from ldiv_db.publishing.result import Result, Similarity
+from ldiv_db.publishing.result import Result
 from ldiv_db.publishing.series_target import settle_crashed
-from ldiv_db.recoding.encoded import Encoded, Renamed
-from ldiv_db.recoding.loss import Loss, measure_recoding
-from ldiv_db.recoding.recode import Recoding, keep_types
+from ldiv_db.recoding.loss import Loss
+from ldiv_db.recoding.recode import Recoding
 from ldiv_db.recoding.rules import GlobalRecoding, recoding_of
-from ldiv_db.recoding.units import PERSON_NO, Link, with_numbers
-from ldiv_db.running.classes import divergence, measure_similarity, published_members, work_out
+from ldiv_db.running.classes import divergence, measured, new_classes, published_members, work_out
 from ldiv_db.running.comparing import compared_with_earlier
 from ldiv_db.running.estimate import MEASURING, WRITING, Estimate, expected
 from ldiv_db.running.preparation import Preparation, prepare, strictest
@@ -170,10 +167,10 @@ def _draft_run(ready: Preparation, context: Context, kl: bool, begun: float) -> 
     with remedied(partial(other_policies, ready, context.show_values), is_running=True):
         plan, recoding = work_out(ready, context.workers)
     context.listener.on_stage(MEASURING)
-    loss, similarity = _measured(ready, recoding)
+    loss, similarity = measured(ready, recoding)
     people = _note_on_people(ready, recoding)
     rules = _global_recoding(ready, recoding, plan)
-    classes = _new_classes(ready, recoding)
+    classes = new_classes(ready, recoding)
     if kl:
         loss = replace(loss, kl=divergence(classes))
     ready = replace(ready, earlier=compared_with_earlier(ready, classes))
@@ -259,8 +256,8 @@ def _efforts(algorithm: Auto, task: Task) -> dict[str, float]:
 def rehearsed(ready: PreparedRun, workers: int | None) -> tuple[Plan, Loss, Relation]:
     """Do all that a run does, with a TEMP table in place of the release; raises as a run does."""
     made, recoding = work_out(ready, workers)
-    loss, _ = _measured(ready, recoding)
-    classes = _new_classes(ready, recoding)
+    loss, _ = measured(ready, recoding)
+    classes = new_classes(ready, recoding)
     release = classes.table()
     with ready.task.engine.scope():
         classes.audits(release)
@@ -277,34 +274,6 @@ def _answers(ready: PreparedRun, classes: NewClasses) -> tuple[tuple[Answer, ...
             return answers_of(ready.task.engine, classes.table(), ready.resolved, queries) if queries else (), []
         except PolicyError:  # the source has answered them
             return (), ["`preserve` is not answered: a query fails on values of the release, `ldiv measure` says which"]
-
-
-def _new_classes(ready: PreparedRun, recoding: Recoding) -> NewClasses:
-    """The classes as they are to be published."""
-    engine, resolved, counts_people = ready.task.engine, ready.resolved, ready.units is not None
-    shown = keep_types(engine, recoding, resolved.typed)
-    return NewClasses(
-        engine, resolved, _with_people(ready, recoding), shown, ready.task.wanted, counts_people=counts_people
-    )
-
-
-def _with_people(ready: PreparedRun, recoding: Recoding) -> Encoded:
-    """The encoded table, with numbers of the people who are published if these are to be shown."""
-    encoded, name = ready.encoded, ready.resolved.released.person
-    if name is None:
-        return encoded
-    assert encoded.individual is not None  # noqa: S101 - whose rows they are is known
-    shown = Renamed(Identifier(name), PERSON_NO)
-    link = Link(1, encoded.rows, recoding.assigned, encoded.individual.code, 0, shown)
-    return with_numbers(ready.task.engine, [(encoded, [link])], ready.secret)[0]
-
-
-def _measured(ready: PreparedRun, recoding: Recoding) -> tuple[Loss, tuple[Similarity, ...]]:
-    """The loss of what is to be published, and how many of its rows are open to the similarity attack."""
-    engine, encoded, has_ids = ready.task.engine, ready.encoded, ready.resolved.released.has_class_ids
-    similarity = measure_similarity(engine, encoded, recoding, ready.resolved.required.attributes, has_ids)
-    loss = measure_recoding(engine, encoded, recoding, has_ids)
-    return replace(loss, counts=measure_planned_counts(engine, encoded, recoding)), similarity
 
 
 def _note_on_people(ready: Preparation, recoding: Recoding) -> str:

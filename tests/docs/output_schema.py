@@ -32,6 +32,7 @@ from ldiv_db.measuring.utility import QueryErrors
 from ldiv_db.policy.quasi_identifiers import Inferred
 from ldiv_db.publishing.inference import Inference
 from ldiv_db.publishing.pairings import Channel, CombinationsDecision
+from ldiv_db.publishing.people_over_time import Persisting
 from ldiv_db.publishing.result import Result, Similarity
 from ldiv_db.recoding.loss import CountErrors, Loss, Precision
 from ldiv_db.reporting.verification import Difference, Verification
@@ -130,9 +131,9 @@ PARTS: dict[str, Schema] = {
     "channel": obj(of(Channel)),
     "inference": obj(
         {
-            **of(Inference, "releases", "keys_exposed", "ordered"),
+            **of(Inference, "releases", "keys_exposed", "ordered", "altered"),
             "holds": FLAG,
-            "attributes": each(obj({"l": COUNT, "best": NUMBER})),
+            "attributes": each(obj({"l": COUNT, "best": maybe(NUMBER)})),
             "channels": many(ref("channel")),
             "allowed": many(ref("channel")),
         }
@@ -184,6 +185,7 @@ RELEASED = obj(
         "seed": COUNT,
         "loss_new": maybe(ref("loss")),
         "search": OPEN,
+        "persisting": many(obj(of(Persisting))),
         "primary": TEXT,
         "rows_placed": COUNT,
         "residual": many(COUNT),

@@ -158,7 +158,7 @@ def split(document: dict) -> None:
 GIVEN = {
     "weight": counted,
     "individual": lambda d: of_person("apart", d),
-    "rows apart without bsgi": lambda d: (of_person("apart", d), under("topdown", d)),
+    "people of all nights": lambda d: (of_person("apart", d), under("topdown", d)),
     "rows apart": lambda d: (of_person("apart", d), under("topdown", d)),
     "linked rows": lambda d: of_person("together", d),
     "rows aligned": lambda d: of_person("aligned", d),
@@ -204,7 +204,7 @@ GIVEN = {
 BESIDE = (
     (
         {"rows of one value", "suppressed"},
-        {*LINKED, "set", "rows apart", "rows apart without bsgi"},
+        {*LINKED, "set", "rows apart", "people of all nights"},
         "about rows of one value",
     ),
     ({"a global recoding"}, LINKED, "publishes the labels of its cut"),
@@ -217,7 +217,7 @@ BESIDE = (
     (POPULATIONS, {"bounds", "open ends"}, "needs a taxonomy"),
     (
         POPULATIONS,
-        {*BSGI, "a global recoding", "weight", "other algorithms", "rows apart", "rows apart without bsgi"},
+        {*BSGI, "a global recoding", "weight", "other algorithms", "rows apart", "people of all nights"},
         "does not know which people",
     ),
     (POPULATIONS, LINKED, "publishes the labels of its cut"),
@@ -225,7 +225,7 @@ BESIDE = (
     ({"decomposition", "anatomy", "a prefix"}, {"if_exists: append"}, "does not go with a prefix"),
     ({"tables"}, BSGI, "takes one sensitive value a"),
     ({"tables"}, {"rows aligned"}, "takes a column"),
-    ({"tables"}, {"individual", "rows apart", "rows apart without bsgi"}, "in several tables are linked"),
+    ({"tables"}, {"individual", "rows apart", "people of all nights"}, "in several tables are linked"),
 )
 
 
@@ -356,8 +356,7 @@ WAYS = {
     "or use decomposition_plus": [lambda d: d.update(algorithm="decomposition_plus")],
     "require frequency or entropy": [lambda d: held({"frequency": 2}, d), lambda d: held({"entropy": 2}, d)],
     "give a number": [lambda d: held({"frequency": 2}, d)],
-    "algorithm: bsgi keeps a person's apart": algorithms("bsgi"),
-    "rows: apart, with algorithm: bsgi": [lambda d: apart("bsgi", d)],
+    "nights: apart": [lambda d: d.update(nights="apart")],
     "rows: apart, with algorithm: auto": [lambda d: apart("auto", d)],
     "rows: apart": [lambda d: apart(None, d)],
     "rows: together": [lambda d: of_person("together", d)],

@@ -90,6 +90,12 @@ def _unit(rows: str) -> Callable[[dict[str, Any]], Any]:
     return then
 
 
+def _by_nights(document: dict[str, Any]) -> None:
+    """A promise of each night, where people have several rows."""
+    if document.get("individual"):
+        document["nights"] = "apart"
+
+
 def _file(name: str) -> Callable[[dict[str, Any]], Any]:
     """A file of this name; of several tables a folder of such files, or the database that it is."""
 
@@ -136,7 +142,7 @@ AXES |= {
         "together": Value((), _unit("together")),
         "aligned": Value((), _unit("aligned")),
     },
-    "time": {"once": Value(), "series": Value(("releases over time",))},
+    "time": {"once": Value(), "series": Value(("releases over time",), _by_nights)},
     "form": {
         "trees": Value(),
         "sets": Value((), _sets),
@@ -324,6 +330,7 @@ def refused(one: Choice, other: Choice, tables: str) -> bool:
     return any(
         (limit.feature in first and limit.other in second) or (limit.feature in second and limit.other in first)
         for limit in LIMITS
+        if limit.way_out != "nights: apart"  # which both have
     )
 
 
