@@ -23,6 +23,7 @@ from ldiv_db.database.given_queries import AnalystQuery
 from ldiv_db.database.names import Identifier, Relation, SqlType
 from ldiv_db.measuring.resolve import ResolvedColumn
 from ldiv_db.policy.resolve import Source
+from ldiv_db.recoding.encoded import Renamed
 
 #: So many numbers, and columns that group them, are asked about where nobody names a query; and their values at most.
 _MOST, _MOST_GROUPS = 3, 100
@@ -77,8 +78,9 @@ def ask(
     of_levels = [qi for qi in source.quasi_identifiers if qi.hierarchy.levels]
     same = {**source.same, **{qi.name: qi.hierarchy.levels[0].same for qi in of_levels}}
     with engine.scope():
+        rows = _rows_of(engine, source)
         points = _points(engine, columns, types, numbered)
-        with read_as_one(engine, source.relation, same) as before, read_as_one(engine, points, same | sets) as after:
+        with read_as_one(engine, rows, same) as before, read_as_one(engine, points, same | sets) as after:
             return tuple(
                 answer
                 for query in _named(queries) or _usual(columns, types)
@@ -91,7 +93,18 @@ def check_queries(engine: Engine, source: Source, queries: Sequence[str]) -> Non
     names = [*(qi.name for qi in source.quasi_identifiers), *(column.name for column in source.sensitive)]
     with engine.scope():
         for query in _named(queries):
-            list(_compared(engine, query, (source.relation, source.relation), names))
+            rows = _rows_of(engine, source)
+            list(_compared(engine, query, (rows, rows), names))
+
+
+def _rows_of(engine: Engine, source: Source) -> Table:
+    """The rows of a source that queries are asked of: each as often as it is counted."""
+    if source.weight is None:
+        return source.relation
+    named = [*(qi.column for qi in source.quasi_identifiers), *source.sensitive]
+    columns = [Renamed(Identifier(column.name), Identifier(column.name)) for column in named]
+    params = {"counts": source.relation, "columns": columns, "weight": Identifier(source.weight.name)}
+    return engine.view("repeated", "database/repeat_counts", **params)
 
 
 def _named(queries: Sequence[str]) -> list[AnalystQuery]:

@@ -226,7 +226,7 @@ class _Measuring:
             measured = replace(measured, queries=errors)
         if spreads:
             measured = replace(measured, spreads=compare_columns(engine, found, sensitive))
-        if preserve is not None and source.weight is None:  # counts are not rows to ask
+        if preserve is not None:
             measured = replace(measured, answers=ask(engine, source, both, numbered, preserve))
         return replace(measured, loss=loss)
 

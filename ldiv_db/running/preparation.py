@@ -164,8 +164,7 @@ def prepare(
     engine, destination = spec.destination.engine, spec.destination
     listener.on_stage(READING)
     people = _people(engine, spec.resolved) if looks_back else None
-    if spec.resolved.source.weight is None:
-        check_queries(engine, spec.resolved.source, spec.resolved.policy.preserve)
+    check_queries(engine, spec.resolved.source, spec.resolved.policy.preserve)
     source = replace(spec.resolved.source, person=people.column if people else None)
     coding = read_source(engine, source, show_values=show_values, counted=True)
     earlier, watch = Earlier(), None

@@ -267,8 +267,6 @@ def rehearsed(ready: PreparedRun, workers: int | None) -> tuple[Plan, Loss, Rela
 def _answers(ready: PreparedRun, classes: NewClasses) -> tuple[tuple[Answer, ...], list[str]]:
     """The answers of the release to what the policy preserves, or a note that there are none."""
     queries = ready.resolved.policy.preserve
-    if queries and ready.resolved.source.weight is not None:
-        return (), ["a run on counts does not answer `preserve`: in a warehouse `ldiv measure` does"]
     with ready.task.engine.scope():
         try:
             return answers_of(ready.task.engine, classes.table(), ready.resolved, queries) if queries else (), []
