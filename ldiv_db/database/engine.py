@@ -80,7 +80,7 @@ class Engine(TableQueries):
         self._described: dict[Table, list[tuple[str, str]]] = {}
         self._caller_views: list[Relation] = []
         self._registered: set[Relation] = set()
-        self._attached: list[str] = []
+        self.attached_for_it: list[str] = []
         self._snapshot: Snapshot | None = None
         self._prefix = f"ldiv_{uuid.uuid4().hex[:8]}"
         self._numbers = itertools.count(1)
@@ -225,10 +225,6 @@ class Engine(TableQueries):
         yield scope
         self.drop(*(relation for relation in self._scratch if relation not in before | scope.kept))
 
-    def detach_at_end(self, database: str) -> None:
-        """Have `close_scratch` detach a database."""
-        self._attached.append(database)
-
     def close_scratch(self) -> None:
         """Drop every TEMP table of ours that is left, and detach what was attached for this engine alone."""
         with suppress(ClientError):  # after a failure the connection itself may be gone, and TEMP goes with it
@@ -238,14 +234,14 @@ class Engine(TableQueries):
                 self.connection.execute(f"DROP VIEW IF EXISTS {view.sql()}")
                 if view in self._registered:
                     self.connection.unregister(view.name)  # it keeps the frame in memory otherwise
-            for database in self._attached:
+            for database in self.attached_for_it:
                 self.connection.execute(f"DETACH {Identifier(database).sql()}")
         self._scratch.clear()
         self._free.clear()
         self._counted.clear()
         self._answers.clear()
         self._caller_views.clear()
-        self._attached.clear()
+        self.attached_for_it.clear()
 
     def _all_scratch(self) -> list[Relation]:
         return [*itertools.chain.from_iterable(self._free.values()), *self._scratch]
@@ -283,6 +279,11 @@ class Engine(TableQueries):
                 raise
             finally:
                 self.has_begun = False
+
+    @property
+    def is_joined(self) -> bool:
+        """True inside a transaction that a caller began."""
+        return not self.has_begun and self.in_transaction()
 
     @contextmanager
     def _writing_alone(self) -> Iterator[None]:

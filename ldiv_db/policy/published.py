@@ -59,7 +59,7 @@ def open_target(engine: Engine, policy: Policy, target: Target, folder: Path, ke
 def _attached(engine: Engine, text: str, name: str = "ldiv_published", folder: Path = Path()) -> str:
     """The name of a database that is attached for reading until the engine is closed."""
     attach_address(engine, address_of(text).in_folder(folder), name, read_only=True)
-    engine.detach_at_end(name)
+    engine.attached_for_it.append(name)
     return name
 
 

@@ -155,7 +155,7 @@ class TargetCheck:
         if catalog.catalog_of(self.engine, table) != home:
             what = f"{table} is in another database than {home}, and one transaction writes one"
             raise refused("target.table", what, "name one database for all tables")
-        if self.engine.in_transaction():
+        if self.engine.is_joined:
             raise refused("target.database", "another database joins no open transaction", "commit first")
         refuse_catalog_schema(self.engine, table, "target")
         if self._is_there(table, "set if_exists: replace"):
@@ -254,7 +254,7 @@ def refuse_catalog_schema(engine: Engine, table: Relation, key: str) -> None:
 def check_file(destination: InFile, sources: Sequence[str] = ()) -> None:
     """Raise PolicyError if a file there cannot be written beside and moved into place."""
     engine, path, name = destination.engine, destination.path, destination.name
-    if engine.in_transaction():
+    if engine.is_joined:
         raise refused("target.file", "a file joins no open transaction", "commit first, or publish to a table")
     if not path.parent.is_dir():
         raise refused("target.file", f"no folder for {name}")

@@ -95,10 +95,7 @@ class MemberTable:
 
 
 def resolve_tables(opened: OpenedTables) -> list[MemberTable]:
-    """The policy of each table held against its rows, each after that which its rows belong to.
-
-    Raises PolicyError with all that is wrong, of targets as well.
-    """
+    """The policy of each table held against its rows, each after that which its rows belong to; raises PolicyError."""
     engine, folder, secret = opened.engine, opened.context.folder, keyed(str(opened.policy.seed), "links")
     rows, problems, found = linked_rows(engine, opened.tables, secret, PERSON), Problems(), list[MemberTable]()
     policies = members_of(opened.policy)
@@ -108,24 +105,18 @@ def resolve_tables(opened: OpenedTables) -> list[MemberTable]:
             resolved, algorithm = resolve_algorithm(engine, policy, folder)
             if algorithm.traits.recodes_globally:
                 refuse(limit_problems(opened.policy, "a global recoding", algorithm=algorithm.name))
-            types = types_as(opened.policy.tables, linked.name, resolved.released, resolved.columns)
-            check_target(opened, linked.name, policy, types)
             found.append(MemberTable(linked, resolved, algorithm, as_read(engine, policy, linked.relation)))
     refuse(told_once(problems.found))
     return found
 
 
-def check_target(opened: OpenedTables, name: str, policy: Policy, types: Mapping[str, str]) -> None:
-    """Raise PolicyError unless a table with columns of these types may go where it is to, whatever is read."""
-    read: dict[str, Table] = {other: table.relation for other, table in opened.tables.items()} | {**opened.public}
-    sources = [read.pop(name), *read.values()]
-    TargetCheck(opened.destination, policy, opened.context.folder, sources, types, name).refuse()
-    require_rights(opened.destination, policy, name)
-
-
-def check_public(opened: OpenedTables) -> None:
-    """Raise PolicyError unless all columns of public tables are classified, and each may go where it is to."""
+def check_targets(opened: OpenedTables, tables: Sequence[MemberTable]) -> None:
+    """Raise PolicyError unless each table may go where it is to, and all columns of public ones are classified."""
     problems = Problems()
+    for one in tables:
+        types = types_as(opened.policy.tables, one.name, one.resolved.released, one.resolved.columns)
+        with problems.collected(f"tables.{one.name}"):
+            _check_target(opened, one.name, one.resolved.policy, types)
     for name, rows in opened.public.items():
         table = opened.policy.tables[name]
         own = {"tables": {}, "target": table.target, "quasi_identifiers": {}, "sensitive": {}, "keep": table.keep}
@@ -133,8 +124,16 @@ def check_public(opened: OpenedTables) -> None:
         with problems.collected(f"tables.{name}"):
             columns = columns_of(opened.engine, rows)
             refuse(column_problems(policy, columns))
-            check_target(opened, name, policy, policy.released.types(columns))
-    problems.refuse()
+            _check_target(opened, name, policy, policy.released.types(columns))
+    refuse(told_once(problems.found))
+
+
+def _check_target(opened: OpenedTables, name: str, policy: Policy, types: Mapping[str, str]) -> None:
+    """Raise PolicyError unless a table with columns of these types may go where it is to, whatever is read."""
+    read: dict[str, Table] = {other: table.relation for other, table in opened.tables.items()} | {**opened.public}
+    sources = [read.pop(name), *read.values()]
+    TargetCheck(opened.destination, policy, opened.context.folder, sources, types, name).refuse()
+    require_rights(opened.destination, policy, name)
 
 
 # -- people --------------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ from ldiv_db.running.tables import (
     People,
     PreparedTables,
     attributes_of,
-    check_public,
+    check_targets,
     encoded_tables,
     fingerprint_of,
     look_back_on_tables,
@@ -55,13 +55,14 @@ from ldiv_db.solving.solve import PartwiseSolver, planned_parts
 def prepare_tables(engine: Engine, context: Context, policy: Policy, publishes: bool) -> PreparedTables:
     """The tables encoded, and people in levels that can meet the policy; raises before any work if they cannot."""
     context.listener.on_stage(READING)
-    others = engine.snapshot.others
+    opened, others = open_tables(engine, context, policy), engine.snapshot.others
+    tables = resolve_tables(opened)
+    check_targets(opened, tables)
+    if publishes:
+        refuse_read_only(opened.destination)
     with engine.transaction() if others else nullcontext():  # what is read of all tables is of one moment
-        opened = open_tables(engine, context, policy)
-        tables = resolve_tables(opened)
-        check_public(opened)
-        if publishes:
-            refuse_read_only(opened.destination)
+        if others:
+            tables = resolve_tables(opened)  # by the people who are there at that moment
         earlier, watch = look_back_on_tables(opened, tables, opened.destination.run_id)
         if publishes:
             earlier.require_safe()

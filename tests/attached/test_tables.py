@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 import yaml
 
+import ldiv_db
 from ldiv_db.database.errors import AuditError
 from ldiv_db.publishing import tables_draft
 
@@ -96,3 +100,39 @@ def test_declared_keys_of_the_server_link_tables(postgres: Any) -> None:
     postgres.sql("INSERT INTO care.notes SELECT g * 7 % 20 + 1, 'n' || g % 5 FROM generate_series(1, 80) g")
     said = postgres.call("profile", postgres.address, "care.clients", "care.notes").output
     assert "# notes.code → clients.nr (declared as a foreign key)" in said, said
+
+
+def test_from_a_server_to_a_file_and_back(home: Any, tmp_path: Path) -> None:
+    write(home)
+    tables = copy.deepcopy(POLICY["tables"])
+    for name, table in tables.items():
+        table["target"] = {"file": str(tmp_path / "whole.duckdb"), "table": name, "if_exists": "replace"}
+    for seed in (4, 4, 5):
+        ldiv_db.run(home.address, POLICY | {"tables": tables, "seed": seed})
+    assert ldiv_db.check(home.address, policy=POLICY | {"tables": tables}).holds
+    for name, table in tables.items():
+        table["target"] = {"database": "other", "table": f"there_{name}", "if_exists": "replace"}
+    duckdb.connect(str(tmp_path / "beside.duckdb")).close()
+    there = POLICY | {"tables": tables, "databases": {"other": str(tmp_path / "beside.duckdb")}}
+    ldiv_db.run(home.address, there)
+    shown = {name: released(tmp_path, f"there_{name}") for name in TABLES}
+    assert {name: len(rows) for name, rows in shown.items()} == {"people": 24, "stays": 36, "labs": 24}
+    assert ldiv_db.check(home.address, policy=there).holds
+    back = there | {"databases": {"other": home.address}}
+    for name, table in tables.items():
+        table["source"] = f"{name}_here"
+    with duckdb.connect(str(tmp_path / "beside.duckdb")) as con:
+        con.execute("CREATE TABLE people_here AS SELECT n AS who, 20 + n AS age FROM range(3) AS r(n)")
+        con.execute(
+            "CREATE TABLE stays_here AS SELECT *, who AS stay, 1 AS day, 'd' || who AS disease FROM people_here"
+        )
+        con.execute("ALTER TABLE stays_here RENAME age TO unit")
+        con.execute("CREATE TABLE labs_here AS SELECT stay, 'r' || stay AS result FROM stays_here")
+    for _ in range(2):
+        ldiv_db.run(str(tmp_path / "beside.duckdb"), back)
+    assert [home.sql(f"SELECT count(*) FROM there_{name}") for name in TABLES] == [[(3,)]] * 3
+
+
+def released(folder: Path, name: str) -> list[Any]:
+    with duckdb.connect(str(folder / "beside.duckdb"), read_only=True) as con:
+        return con.execute(f"FROM {name}").fetchall()
