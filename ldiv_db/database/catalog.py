@@ -209,6 +209,11 @@ def relations_in(engine: Engine, database: str) -> list[Relation]:
     return [Relation(row) for row in rows]
 
 
+def read_once(engine: Engine, rows: Table) -> Table:
+    """A copy of what stands in a database that is attached, else the rows themselves."""
+    return engine.copy("published", rows) if isinstance(rows, Relation) and is_foreign(engine, rows) else rows
+
+
 def same_table(engine: Engine, one: Relation, other: Relation) -> bool:
     """True if two names stand for the same table, whichever of their parts are left out."""
     return full_name(engine, one) == full_name(engine, other)

@@ -68,6 +68,10 @@ class CsvForm:
         more = _AS_EXPORTED if as_exported and not self.is_exported else ""
         return replace(self, options=f"{self.options}{more}", columns=_as_text(name for name, _ in self.columns))
 
+    def typed(self, column: str, kind: str) -> CsvForm:
+        """The same with a column of this type."""
+        return replace(self, columns=tuple((name, kind if name == column else own) for name, own in self.columns))
+
     def as_spelt(self, names: Collection[str]) -> CsvForm:
         """The same with the columns of these names in types that write their values as the file does."""
         lowered, spelt = {name.lower() for name in names}, dict(self.spelt)

@@ -60,7 +60,7 @@ class TableQueries(Queries):
     def select(
         self,
         name: str,
-        rows: Relation,
+        rows: Table,
         *columns: ColumnName,
         where: Sequence[Where] = (),
         distinct: bool = False,
@@ -104,7 +104,7 @@ class TableQueries(Queries):
         """The smallest value of a column, None without rows."""
         return self._summary(rows, column, "min", where)
 
-    def most(self, rows: Relation, column: str, *where: Where) -> Any:
+    def most(self, rows: Table, column: str, *where: Where) -> Any:
         """The largest value of a column, None without rows."""
         return self._summary(rows, column, "max", where)
 
@@ -120,7 +120,7 @@ class TableQueries(Queries):
         """The sum of a column of whole numbers, 0 without rows, as a parameter of a template takes it."""
         return Value(self.total(rows, column))
 
-    def _summary(self, rows: Relation, column: str, function: str, where: Sequence[Where]) -> Any:
+    def _summary(self, rows: Table, column: str, function: str, where: Sequence[Where]) -> Any:
         conditions = _conditions(where)
         return self.scalar(
             "database/summarise_column", rows=rows, column=column, conditions=conditions, function=function
@@ -173,7 +173,7 @@ def _grouping(rows: Relation, columns: Sequence[ColumnName], aggregates: Mapping
 
 
 def _selection(
-    rows: Relation,
+    rows: Table,
     columns: Sequence[ColumnName],
     where: Sequence[Where] = (),
     distinct: bool = False,

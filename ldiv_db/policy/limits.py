@@ -17,7 +17,7 @@ from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.rule import Args, PolicyRule, When
 from ldiv_db.policy.settings import QuasiIdentifier
 from ldiv_db.policy.sources import DECOMPOSITIONS, KEEPS_APART
-from ldiv_db.policy.targets import Target
+from ldiv_db.policy.targets import FLAT, Target
 from ldiv_db.requirements import REQUIREMENTS, RequirementSpec
 
 
@@ -142,7 +142,7 @@ FEATURES: Mapping[str, Feature] = {
     "a prefix": Feature("{0}", _going(lambda target: target.prefix is not None)),
     "another database": Feature("{0}.database", _going(lambda target: target.database is not None)),
     "a file": Feature("{0}.file", _going(lambda target: target.file is not None)),
-    "flat files": Feature("{0}.file", _going(lambda target: target.format in ("csv", "parquet"))),
+    "flat files": Feature("{0}.file", _going(lambda target: target.format in FLAT)),
     "a CSV file": Feature("{0}.file", _going(lambda target: target.format == "csv")),
     "tables": Feature("tables", lambda p: bool(p.tables)),
     "a warehouse": Feature("database"),

@@ -15,6 +15,8 @@ from ldiv_db.policy.parts import PolicyPart
 ONLY = ""
 #: The endings of files that a release may go to, and their formats.
 TARGET_FILES = {".duckdb": "duckdb", ".db": "duckdb", ".ddb": "duckdb", ".parquet": "parquet", ".csv": "csv"}
+#: Those that hold one table alone.
+FLAT = ("csv", "parquet")
 
 
 class Target(PolicyPart):

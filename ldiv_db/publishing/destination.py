@@ -51,6 +51,10 @@ class Destination(ABC):
     def opened(self, resolved: Resolved | None = None) -> AbstractContextManager[Tables]:
         """A context in which what was published can be read, all of it by what is `resolved` of its policy."""
 
+    def before(self, where: Tables) -> Tables:
+        """Where the rows lie that a draft is added to, as it is written to `where`: there, but if that is made anew."""
+        return where
+
     @abstractmethod
     def publish(self, draft: Draft) -> Result:
         """Write the draft, audit it, publish it and enter it in the ledger, or do nothing of it."""

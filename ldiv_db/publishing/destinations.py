@@ -30,7 +30,7 @@ def destination_of(
         named = new_table(engine, target.table, key, target.file is not None) if target.table else Relation(())
         tables[name] = named
     if first.database is not None:
-        return InOtherDatabase(engine, _in_database(engine, first.database, tables), targets)
+        return InOtherDatabase(engine, in_database(engine, first.database, tables), targets)
     if first.file is None:
         homes = {name: catalog.located(engine, table) for name, table in tables.items()}
         is_memory = engine.snapshot.is_in_memory(next(iter(homes.values()))[0])
@@ -47,7 +47,7 @@ def destination_of(
     return Folder(engine, (folder / own).resolve(), str(own), files)
 
 
-def _in_database(engine: Engine, database: str, tables: Mapping[str, Relation]) -> dict[str, Relation]:
+def in_database(engine: Engine, database: str, tables: Mapping[str, Relation]) -> dict[str, Relation]:
     """The tables with their places in a database that is attached."""
     schemas = {n: t.parts[0] if len(t.parts) > 1 else catalog.main_schema(engine, database) for n, t in tables.items()}
     return {name: Relation((database, schemas[name], table.name)) for name, table in tables.items()}

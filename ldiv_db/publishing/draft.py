@@ -27,6 +27,7 @@ from ldiv_db.auditing.subject import Subject, Suppressed, require_same_rows
 from ldiv_db.database import catalog, migrate, postgres
 from ldiv_db.database.data_files import FileRelation, Table, Tables
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import looseness
 from ldiv_db.database.errors import AuditError, ConstraintError, DatabaseError
 from ldiv_db.database.names import Identifier, Relation, Value
 from ldiv_db.policy.resolve import Resolved
@@ -40,6 +41,9 @@ from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.recode import PUBLISHED as ROWS
 from ldiv_db.recoding.recode import Recoding, published_rows
 from ldiv_db.requirements import Requirement
+
+#: The template of what a release published.
+_LISTED = "publishing/list_published"
 
 
 class Draft(ABC):
@@ -146,13 +150,20 @@ class NewClasses:
         with self.published() as params:
             return self.engine.materialise("release", ROWS, **params)
 
-    def write(self, where: Table) -> str:
-        """Write their rows to a table of its own, or a file; returns what is to be said of that."""
-        source, target = self.resolved.source, self.resolved.target
+    def write(self, where: Table, before: Table | None = None) -> str:
+        """Write their rows to a table or file of its own, after those of `before`; returns what is to be said of it."""
+        engine, source, target = self.engine, self.resolved.source, self.resolved.target
         kept = [column.name for column in (*source.sensitive, *source.keep)]
-        types = partial(postgres.shown_types, self.engine, source.relation, kept)
-        with self.published(texts=target.format == "csv") as params:
-            return write_rows(self.engine, where, target, ROWS, params, types)
+        types = partial(postgres.shown_types, engine, source.relation, kept)
+        with self.published(texts=target.format == "csv") as params, engine.scope():
+            if before is None:
+                return write_rows(engine, where, target, ROWS, params, types)
+            known = {column.name.lower(): looseness(column) for column in catalog.columns_of(engine, before)}
+            names = map(Identifier, self.resolved.released.all)
+            columns = [Renamed(name, name, known[name.name.lower()]) for name in names]
+            rows = engine.materialise("all", _LISTED, published=before, columns=columns)
+            engine.insert(rows, ROWS, **params)
+            return write_rows(engine, where, target, _LISTED, {"published": rows, "columns": columns}, types)
 
     def audits(self, published: Table, earlier_rows: int = 0) -> list[Audit]:
         """The audits of a table of classes; raises AuditError if it fails the policy or has lost or gained rows.
@@ -245,11 +256,6 @@ def write_rows(
     return ""
 
 
-def read_once(engine: Engine, rows: Table) -> Table:
-    """A copy of what stands in a database that is attached, else the rows themselves."""
-    return engine.copy("published", rows) if isinstance(rows, Relation) and catalog.is_foreign(engine, rows) else rows
-
-
 def require_rows(written: int, expected: int) -> None:
     """Raise AuditError unless as many rows were written as were to be."""
     if written != expected:
@@ -324,7 +330,7 @@ class RunDraft(Draft):
     def audit(self, where: Tables) -> Result:
         engine = self.engine
         with engine.scope():
-            table = read_once(engine, where[ONLY])
+            table = catalog.read_once(engine, where[ONLY])
             audits = self.classes.audits(table, self.earlier_rows)
             if not self.extends:
                 self.hashed = hash_release(engine, table, self.result.earlier.fingerprint, self.resolved)

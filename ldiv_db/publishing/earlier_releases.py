@@ -9,6 +9,7 @@ from typing import Any
 
 from ldiv_db.database import catalog
 from ldiv_db.database.catalog import missing_columns, named_table
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, nearest, refuse, refused
 from ldiv_db.database.names import Relation
@@ -18,7 +19,7 @@ from ldiv_db.publishing.inference import Inference, Release, check_releases
 from ldiv_db.publishing.pairings import entered_limits, limits_of
 from ldiv_db.publishing.people_over_time import content_of
 from ldiv_db.publishing.series import require_release, secret_of
-from ldiv_db.publishing.series_target import sql_name_of, target_of
+from ldiv_db.publishing.series_target import is_there, sql_name_of, target_of
 
 #: Figures of a release that add up to where each row is.
 _FIGURES = ("rows_in", "rows_published", "rows_waiting", "rows_changed", "counterfeits", "groups")
@@ -109,8 +110,8 @@ def _table(engine: Engine, name: str, columns: Sequence[str], key: str) -> Relat
     return relation
 
 
-def _require_table(engine: Engine, relation: Any, key: str) -> None:
-    if not catalog.table_exists(engine, relation):
+def _require_table(engine: Engine, relation: Table, key: str) -> None:
+    if not is_there(engine, relation):
         raise refused(key, f"no table {sql_name_of(relation)}", nearest(str(relation), catalog.list_tables(engine)))
 
 

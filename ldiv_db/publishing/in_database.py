@@ -14,6 +14,7 @@ from typing import Any
 from ldiv_db.database import catalog, migrate, postgres
 from ldiv_db.database.addresses import Place, TablePlace
 from ldiv_db.database.catalog import Column, columns_of, without_members
+from ldiv_db.database.data_files import Table, Tables
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import ConflictError, Problem, refuse
 from ldiv_db.database.files import renew_file, undone
@@ -113,6 +114,15 @@ class InOtherDatabase(InTables):
 
     targets: Mapping[str, Target]
 
+    def before(self, where: Tables) -> Tables:
+        return self.tables
+
+    def is_renamed(self, run_id: str) -> bool:
+        """Whether what a run has written is in its place; if not it never will be, as it is dropped."""
+        left = [table for table in self._staged(run_id).values() if catalog.table_exists(self.engine, table)]
+        self._drop(left)
+        return not left
+
     def publish(self, draft: Draft) -> Result:
         staged, replaced = self._staged(draft.run_id), self._replaced(draft)
         with migrate.unmade_on_error(self.engine), undone(lambda: self._drop(staged.values())):
@@ -139,8 +149,9 @@ class InOtherDatabase(InTables):
                 withdrawn[name] = postgres.withdrawn_from(engine, table)
         left = self._abandoned_tables(but=draft.run_id)
         note_abandoned(draft, len(left))
-        outcome = draft.audit(staged)
         with engine.transaction():
+            draft.announce()
+            outcome = draft.audit(staged)
             migrate.migrate(engine)
             for run in runs(engine):
                 if (run["status"], run["target"]) == (WRITTEN, self._target):
@@ -150,7 +161,8 @@ class InOtherDatabase(InTables):
             self._drop([table for tables in left.values() for table in tables])
             with engine.transaction():
                 for name, table in self.tables.items():
-                    engine.rename(staged[name], table, self.targets[name].if_exists == "replace")
+                    replaces = draft.extends or self.targets[name].if_exists == "replace"
+                    engine.rename(staged[name], table, replaces)
                     postgres.tell(engine, table, *withdrawn.get(name, []))
         draft.settle(in_place=True)
         return outcome
@@ -183,7 +195,7 @@ class InOtherDatabase(InTables):
                 self.engine.drop_table(table)
 
 
-def compare_columns(engine: Engine, types: Mapping[str, str], table: Relation, texts_hint: str = "") -> None:
+def compare_columns(engine: Engine, types: Mapping[str, str], table: Table, texts_hint: str = "") -> None:
     """Raise PolicyError unless the table has the columns of a release, which are of these `types`, and no others.
 
     `texts_hint` is for columns that should be text.
@@ -191,7 +203,7 @@ def compare_columns(engine: Engine, types: Mapping[str, str], table: Relation, t
     ours = {name.lower(): kind for name, kind in types.items()}
     columns = {column.name.lower(): column for column in columns_of(engine, table)}
     theirs = {name: column.type for name, column in columns.items()}
-    label = ".".join(table.parts[-2:])
+    label = ".".join(table.parts[-2:]) if isinstance(table, Relation) else table.path
     refuse(
         Problem(
             "target",

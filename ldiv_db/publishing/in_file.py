@@ -35,6 +35,8 @@ class InFile(Destination):
     name: str
     #: What it is.
     kind: ClassVar[str] = "file"
+    #: Whether what is there is copied, to be added to, and not written anew.
+    is_copied: ClassVar[bool] = False
 
     @property
     def folder(self) -> Path | None:
@@ -75,7 +77,7 @@ class InFile(Destination):
 
     def _publish(self, draft: Draft, staging_path: Path) -> Result:
         draft.require_announced()
-        if draft.extends:
+        if draft.extends and self.is_copied:
             shutil.copyfile(self.path, staging_path)
         with self.writing(staging_path) as where:
             draft.write(where)
@@ -106,6 +108,7 @@ class DatabaseFile(InFile):
     """A DuckDB file with the tables of a release, or with those of all releases of a series."""
 
     tables: Mapping[str, Relation]
+    is_copied = True
 
     @contextmanager
     def writing(self, staging_path: Path) -> Iterator[Mapping[str, Relation]]:
@@ -134,6 +137,10 @@ class DataFile(InFile):
 
     form: str
     columns: Sequence[str]
+
+    def before(self, where: Tables) -> Tables:
+        with self.opened() as files:
+            return files
 
     @property
     def place(self) -> Place:

@@ -43,9 +43,7 @@ class Persisting:
         return f"{whose} {known}: whoever assumes that it persists is certain of it, which no release bounds"
 
 
-def persisting(
-    engine: Engine, source: Source, series: Series, matched: Relation, published: Relation
-) -> list[Persisting]:
+def persisting(engine: Engine, source: Source, series: Series, matched: Relation, published: Table) -> list[Persisting]:
     """What values tell that persist, of those people of the source who are `published`; members are entered."""
     given: dict[str, Any] = {"matched": matched, "members": table(engine, "release_member"), "published": published}
     given |= {"person": _PERSON, "class_id": Identifier(CLASS_ID), "series": series.name, "release": series.next}
@@ -55,7 +53,7 @@ def persisting(
     ]
 
 
-def held_of(classes: NewClasses, series: Series, published: Relation) -> dict[str, Any]:
+def held_of(classes: NewClasses, series: Series, published: Table) -> dict[str, Any]:
     """What the ledger keeps of a night of people, once it is `published`: its content, and the last pseudonym.
 
     Raises AuditError if what earlier nights published has changed since it was audited.

@@ -306,9 +306,10 @@ def refuse_read_target(engine: Engine, policy: Policy, folder: Path, source: Tab
         refuse_read_tables(engine, source, [catalog.named_table(target.table, "target.table")])
 
 
-def refuse_read_tables(engine: Engine, source: Table, tables: Iterable[Relation]) -> None:
+def refuse_read_tables(engine: Engine, source: Table, tables: Iterable[Table]) -> None:
     """Raise PolicyError if one of the tables is there and is read by the source."""
-    there = [table for table in tables if catalog.table_exists(engine, table)]
+    named = [table for table in tables if isinstance(table, Relation)]
+    there = [table for table in named if catalog.table_exists(engine, table)]
     if isinstance(source, FileRelation) or not there:
         return
     for table in there:

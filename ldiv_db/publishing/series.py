@@ -25,6 +25,7 @@ from ldiv_db.database.errors import nearest, refused
 from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
 from ldiv_db.policy.sources import DECOMPOSITIONS
+from ldiv_db.policy.targets import FLAT, TARGET_FILES
 from ldiv_db.publishing.ledger import ORDERED, STARTED, WITHDRAW, Entry, enter, releases, table
 
 #: The schema of a file's tables where none is named.
@@ -51,13 +52,21 @@ def known_as(text: str, path: Path | None, known: Mapping[str, str | None], sche
 
 def series_file_of(text: str) -> Path | None:
     """The file in the name of a series, by its whole path; None if it names none."""
-    file = text.rpartition(":")[0]
+    file, _ = _file_and_prefix(text)
     return Path(file).resolve() if file else None
+
+
+def _file_and_prefix(text: str) -> tuple[str, str]:
+    """The two parts of a series' name, of which one may be empty: Parquet and CSV files hold one table."""
+    file, _, prefix = text.rpartition(":")
+    return (text, "") if TARGET_FILES.get(Path(text).suffix.lower()) in FLAT else (file, prefix)
 
 
 def _spelling(text: str, schema: str) -> tuple[str, tuple[str, ...]]:
     """The file, as short as it can be, and the schema and prefix, of a series in lower case."""
-    file, _, prefix = text.rpartition(":")
+    file, prefix = _file_and_prefix(text)
+    if file and not prefix:
+        return os.path.normpath(file), ()
     try:
         parts = Relation.parse(prefix).parts
     except Exception:  # the ledger has names without their quotes, which need not be read as names again

@@ -14,7 +14,8 @@ from typing import Any
 
 from ldiv_db.algorithms.decomposition.encode import DecompositionCoding
 from ldiv_db.auditing.audit import Audit
-from ldiv_db.database.data_files import Tables
+from ldiv_db.database import catalog
+from ldiv_db.database.data_files import Table, Tables
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase, refused
 from ldiv_db.database.flow import EngineFlow
@@ -172,13 +173,16 @@ class SeriesDraft(Draft):
         return next((entry for entry in entries if entry.report.get("run_id") == self.run_id), None)
 
     def write(self, where: Tables) -> None:
-        before = self.start.target.tables(_prefix(where), self.series.releases) if self.extends else None
-        self.write_tables(self.tables(_prefix(where)), before)
+        target = self.start.target
+        lies = target.destination.before(where)[ONLY]
+        before = target.tables(lies, self.series.releases) if self.extends else None
+        self.write_tables(self.tables(where[ONLY]), before)
 
     def audit(self, where: Tables) -> Result:
         """The release as written, audited and compared with all earlier ones by the keys in the ledger."""
-        engine, series, prefix = self.engine, self.series, _prefix(where)
-        with engine.transaction():
+        engine, series = self.engine, self.series
+        with engine.transaction(), engine.scope():
+            prefix = catalog.read_once(engine, where[ONLY]) if self.start.target.one_table else where[ONLY]
             record_members(engine, series, self.rows, self.shown)
             counts, short_groups = self._counted()
             audits = self.audit_tables(self.tables(prefix), counts, short_groups)
@@ -215,7 +219,7 @@ class SeriesDraft(Draft):
     def settle(self, in_place: bool) -> None:
         ledger.settle_release(self.engine, self.series.name, self.series.next, in_place)
 
-    def tables(self, prefix: Relation) -> ReleaseTables:
+    def tables(self, prefix: Table) -> ReleaseTables:
         """The tables of this release; that of combinations only if they are published."""
         tables = self.start.target.tables(prefix, self.series.next)
         return tables if self.combined and self.combined.published else tables.plain
@@ -252,13 +256,6 @@ class SeriesDraft(Draft):
             "seconds": time.perf_counter() - start.begun,
         }
         return figures | {"rows_of_table": ledger.rows_of_table(figures)}
-
-
-def _prefix(where: Tables) -> Relation:
-    prefix = where[ONLY]
-    if not isinstance(prefix, Relation):
-        raise TypeError("releases of a series are tables")
-    return prefix
 
 
 def _notes(counts: dict[str, Any]) -> list[str]:

@@ -7,14 +7,15 @@ file itself what is true.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ldiv_db.database import catalog
-from ldiv_db.database.catalog import named_table, new_table
+from ldiv_db.database.catalog import new_table
+from ldiv_db.database.data_files import FileRelation, Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import refused
 from ldiv_db.database.files import abandoned, folder_of
@@ -22,10 +23,11 @@ from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
 from ldiv_db.policy.release_columns import CLASS_ID
 from ldiv_db.policy.sources import COUNT, DECOMPOSITIONS, GROUP_ID, SourcePlace
-from ldiv_db.policy.targets import ONLY, Target
+from ldiv_db.policy.targets import FLAT, ONLY, Target
 from ldiv_db.publishing import ledger
-from ldiv_db.publishing.in_database import InDatabase
-from ldiv_db.publishing.in_file import DatabaseFile
+from ldiv_db.publishing.destinations import in_database
+from ldiv_db.publishing.in_database import InDatabase, InOtherDatabase
+from ldiv_db.publishing.in_file import DatabaseFile, DataFile, InFile
 from ldiv_db.publishing.in_warehouse import InWarehouse
 from ldiv_db.publishing.inference import Release
 from ldiv_db.publishing.ledger import Entry
@@ -42,8 +44,8 @@ class ReleaseTables:
     `group` is the column that says which rows belong together, `count` that of counts in the table of sensitive values.
     """
 
-    people: Relation
-    values: Relation
+    people: Table
+    values: Table
     marginals: Relation | None = None
     group: str = GROUP_ID
     count: str | None = None
@@ -54,14 +56,19 @@ class ReleaseTables:
         return replace(self, marginals=None)
 
     @property
-    def all(self) -> list[Relation]:
+    def all(self) -> list[Table]:
         listed = [self.people, self.values, *([self.marginals] if self.marginals else [])]
         return list(dict.fromkeys(listed))
 
 
-def sql_name_of(table: Relation) -> str:
+def sql_name_of(table: Table) -> str:
     """The table as people know it, whatever its database is attached as."""
-    return ".".join(table.parts[-2:])
+    return ".".join(table.parts[-2:]) if isinstance(table, Relation) else table.path
+
+
+def is_there(engine: Engine, table: Table) -> bool:
+    """True if there is such a table, or file."""
+    return catalog.table_exists(engine, table) if isinstance(table, Relation) else Path(table.path).exists()
 
 
 @dataclass(frozen=True)
@@ -74,9 +81,9 @@ class SeriesTarget:
     """
 
     algorithm: str
-    prefix: Relation
+    prefix: Table
     name: str
-    destination: InDatabase | DatabaseFile | InWarehouse
+    destination: InDatabase | InOtherDatabase | DatabaseFile | DataFile | InWarehouse
     one_table: bool = False
     replaces: bool = False
 
@@ -87,20 +94,29 @@ class SeriesTarget:
     @property
     def where(self) -> dict[str, Any]:
         """The target as a release's report has it."""
-        file = {"file": str(self.destination.path)} if isinstance(self.destination, DatabaseFile) else {}
-        return {"prefix": str(self.prefix), "one_table": self.one_table, **file}
+        place, more = self.destination, dict[str, Any]()
+        if isinstance(place, InFile):
+            more["file"] = str(place.path)
+        if isinstance(place, DataFile):
+            more["columns"] = place.columns
+        if isinstance(place, InOtherDatabase):
+            more |= {"database": place.home, "prefix": place.targets[ONLY].table}
+        return {"prefix": str(self.prefix), "one_table": self.one_table, **more}
 
     @property
     def key(self) -> str:
         """The key of the policy that names it."""
         return "target.table" if self.one_table else "target.prefix"
 
-    def tables(self, prefix: Relation, release: int) -> ReleaseTables:
+    def tables(self, prefix: Table, release: int) -> ReleaseTables:
         """The tables of a release: of `published.census` `published.census_1_qid` and so on, or `published.census_1`.
 
         The prefix is as it is called where it is open. Whether there are combinations is not said, only what their
         table is called.
         """
+        if isinstance(prefix, FileRelation):
+            prefix = replace(prefix, form=prefix.form and prefix.form.typed(CLASS_ID, "BIGINT"))
+            return ReleaseTables(prefix, prefix, group=CLASS_ID)
         if self.one_table:
             return ReleaseTables(prefix, prefix, group=CLASS_ID)
 
@@ -112,7 +128,7 @@ class SeriesTarget:
         people, values, *rest = (named(suffix) for suffix in DECOMPOSITIONS[self.algorithm])
         return ReleaseTables(people, values, rest[0] if rest else None, count=None if rest else COUNT)
 
-    def releases(self, prefix: Relation, last: int) -> list[Release]:
+    def releases(self, prefix: Table, last: int) -> list[Release]:
         """The releases of the series up to `last`, as they lie in the database of `prefix`.
 
         Of those that are one table there is the last alone, which has all classes of the others as they were.
@@ -127,7 +143,7 @@ class SeriesTarget:
         return listed
 
     @contextmanager
-    def opened(self) -> Iterator[Relation]:
+    def opened(self) -> Iterator[Table]:
         """A context in which the series' tables can be read; it gives their prefix."""
         with self.destination.opened() as there:
             yield there[ONLY]
@@ -137,6 +153,7 @@ class SeriesTarget:
         if isinstance(self.destination, InWarehouse):
             self.destination.refuse_place()
             return
+        assert isinstance(self.prefix, Relation)  # noqa: S101 - a place of one table is checked as that of a run
         refuse_catalog_schema(self.engine, self.prefix, self.key)
         if isinstance(self.destination, DatabaseFile):
             check_file(self.destination)
@@ -151,57 +168,86 @@ class SeriesTarget:
 
     def check_next(self, release: int) -> None:
         """Raise PolicyError if tables of this release are in the way, or the file of earlier ones is gone."""
-        if isinstance(self.destination, DatabaseFile):
-            name, there = self.destination.name, self.destination.path.exists()
-            if release == 1 and there:
-                raise refused("target.file", f"{name} exists, and no release made it", "name another file")
-            if release == 1:
+        place = self.destination
+        if isinstance(place, InFile):
+            there, is_flat = place.path.exists(), isinstance(place, DataFile)
+            if release == 1 and there and not (is_flat and self.replaces):
+                raise refused("target.file", f"{place.name} exists, and no release made it", "name another file")
+            if release > 1 and not there:
+                raise refused("target.file", f"{place.name} with the last release is gone", _BUILDS)
+            if release == 1 or is_flat:
                 return
-            if not there:
-                raise refused("target.file", f"{name} with the last release is gone", _BUILDS)
         if self.one_table and (release > 1 or self.replaces):
             return
-        if isinstance(self.destination, InWarehouse):
-            self.destination.refuse()
+        if isinstance(place, InWarehouse):
+            place.refuse()
             return
         with self.opened() as prefix:
             for table in self.tables(prefix, release).all:
-                if catalog.table_exists(self.engine, table):
+                if is_there(self.engine, table):
                     what = f"{sql_name_of(table)} exists, and no release made it"
                     raise refused(self.key, what, "drop it, or give another name")
 
-    def require_earlier(self, prefix: Relation, last: int) -> ReleaseTables:
+    def require_earlier(self, prefix: Table, last: int) -> ReleaseTables:
         """The tables of the last release; raises PolicyError unless they are there, and what earlier ones told."""
         for number in range(1, last):
             table = self.tables(prefix, number).values
-            if not catalog.table_exists(self.engine, table):
+            if not is_there(self.engine, table):
                 what = f"{sql_name_of(table)} of release {number} is gone"
                 raise refused("target.prefix", what, "a release is compared with all earlier ones")
         tables = self.tables(prefix, last)
         for table in tables.plain.all:
-            if not catalog.table_exists(self.engine, table):
+            if not is_there(self.engine, table):
                 raise refused("target.prefix", f"{sql_name_of(table)} of the last release is gone", _BUILDS)
         return tables
 
 
 def series_target_of(
-    engine: Engine, target: Target, algorithm: str, folder: Path, there: SourcePlace | None = None
+    engine: Engine,
+    target: Target,
+    algorithm: str,
+    folder: Path,
+    there: SourcePlace | None = None,
+    columns: Sequence[str] = (),
 ) -> SeriesTarget:
-    """The target that a policy names, perhaps `there`; `folder` is where relative files lie."""
-    file, one_table = target.file, target.prefix is None
-    key = "target.table" if one_table else "target.prefix"
-    prefix = new_table(engine, target.prefix or target.table or "", key, file is not None)
-    path = (folder / file).resolve() if file else None
-    name = name_of(engine, str(target) if file else str(prefix), path)
-    own = {ONLY: prefix}
-    beside = there if isinstance(there, InWarehouse) else InDatabase(engine, own)
-    place = DatabaseFile(engine, path, file or "", own) if path else beside
-    return SeriesTarget(algorithm, prefix, name, place, one_table, target.if_exists == "replace")
+    """The target that a policy names, perhaps `there`; `folder` is where relative files lie.
+
+    `columns` are those of a release of classes.
+    """
+    place = _placed(engine, target, folder, columns)
+    path = place.path if isinstance(place, InFile) else None
+    prefix: Table = FileRelation("", place.name) if isinstance(place, DataFile) else place.tables[ONLY]
+    name = name_of(engine, str(target) if path or target.database else str(prefix), path)
+    goes = there if isinstance(there, InWarehouse) and path is None else place
+    return SeriesTarget(algorithm, prefix, name, goes, target.prefix is None, target.if_exists == "replace")
+
+
+def _placed(
+    engine: Engine, target: Target, folder: Path, columns: Sequence[str]
+) -> InDatabase | InOtherDatabase | DatabaseFile | DataFile:
+    """The place of the tables that a policy names, or of the prefix of these."""
+    key = "target.table" if target.prefix is None else "target.prefix"
+    path, flat = (folder / target.file).resolve() if target.file else None, target.format in FLAT
+    if path and flat:
+        return DataFile(engine, path, target.file or "", target.format or "", columns)
+    own = {ONLY: new_table(engine, target.prefix or target.table or "", key, path is not None)}
+    if path:
+        return DatabaseFile(engine, path, target.file or "", own)
+    if target.database:
+        return InOtherDatabase(engine, in_database(engine, target.database, own), {ONLY: target})
+    return InDatabase(engine, own)
 
 
 def settle_crashed(engine: Engine, series: str | None = None) -> None:
-    """Finish or roll back the releases to files that a process died over; raises PolicyError for one under way."""
+    """Finish or roll back the releases that a process died over; raises PolicyError for one under way.
+
+    Those to databases that are not attached are left as they are.
+    """
     for entry in ledger.unsettled(engine, series):
+        if database := entry.report.get("database"):
+            if database.lower() in engine.snapshot.databases:
+                settle_entry(engine, entry)
+            continue
         path, run_id = Path(entry.report["file"]), entry.report["run_id"]
         folder = folder_of(path.parent, path.name, run_id)
         left = abandoned(path.parent, path.name)
@@ -212,27 +258,33 @@ def settle_crashed(engine: Engine, series: str | None = None) -> None:
 
 
 def settle_entry(engine: Engine, entry: Entry) -> None:
-    """Settle a release in the ledger: published if the file has its tables, else it never was."""
-    ledger.settle_release(engine, entry.series, entry.release, _is_in_place(engine, entry))
+    """Settle a release in the ledger: published if it was written and is in its place, else it never was."""
+    in_place = entry.status == ledger.WRITTEN and _is_in_place(engine, entry)
+    ledger.settle_release(engine, entry.series, entry.release, in_place)
 
 
 def target_of(engine: Engine, entry: Entry) -> SeriesTarget:
-    """The target of a series, as the ledger has it."""
-    report = entry.report
-    prefix, file = named_table(report.get("prefix", entry.series), "series"), report.get("file")
-    own = {ONLY: prefix}
-    place = InDatabase(engine, own) if file is None else DatabaseFile(engine, Path(file), file, own)
-    return SeriesTarget(report["algorithm"], prefix, entry.series, place, bool(report.get("one_table")))
+    """The target of a series, as the ledger has it; raises PolicyError if its database is not attached."""
+    report, one_table = entry.report, bool(entry.report.get("one_table"))
+    database, file, named = report.get("database"), report.get("file"), report.get("prefix", entry.series)
+    if database is not None and database.lower() not in engine.snapshot.databases:
+        raise refused("series", f"{entry.series} is in database {database}, which is not attached", "attach it")
+    target = Target(database=database, file=file, **{"table" if one_table else "prefix": named})
+    found = series_target_of(engine, target, report["algorithm"], Path(), columns=report.get("columns", ()))
+    return replace(found, name=entry.series)
 
 
 def _is_in_place(engine: Engine, entry: Entry) -> bool:
     """True if the file of a release has its tables; of one table, which earlier releases have made, its last class."""
-    if not Path(entry.report["file"]).exists():
+    file = entry.report.get("file")
+    if file is not None and not Path(file).exists():
         return False
     target = target_of(engine, entry)
+    if isinstance(target.destination, InOtherDatabase):
+        return target.destination.is_renamed(entry.report["run_id"])
     with target.opened() as prefix:
         tables = target.tables(prefix, entry.release)
-        if not all(catalog.table_exists(engine, table) for table in tables.plain.all):
+        if not all(is_there(engine, table) for table in tables.plain.all):
             return False
         own = [Where("series", entry.series), Where("release", entry.release)]
         last = engine.most(ledger.table(engine, "release_group"), "group_id", *own) if target.one_table else None

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, replace
 from ldiv_db.auditing.audit import require_good
 from ldiv_db.auditing.subject import Subject, require_same_rows
 from ldiv_db.auditing.tables import PublishedTable, audit_tables
+from ldiv_db.database import catalog
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.data_files import Table, Tables
 from ldiv_db.policy.tables import PolicyTable
-from ldiv_db.publishing.draft import NewClasses, RunDraft, read_once, require_rows, write_rows
+from ldiv_db.publishing.draft import NewClasses, RunDraft, require_rows, write_rows
 from ldiv_db.publishing.result import Result
 from ldiv_db.requirements import Requirement
 
@@ -60,7 +61,7 @@ class TablesDraft(RunDraft):
     def _as_written(self, classes: NewClasses, table: PublishedTable) -> PublishedTable:
         """The table to be read; raises AuditError unless it has the rows that were planned."""
         engine = self.engine
-        rows, planned = read_once(engine, table.rows), classes.table()
+        rows, planned = catalog.read_once(engine, table.rows), classes.table()
         require_rows(engine.count(rows), engine.count(planned))
         sensitive = [column.name for column in table.sensitive.values()]
         columns = [column.name for column in columns_of(engine, planned)]

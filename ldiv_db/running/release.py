@@ -22,10 +22,11 @@ from ldiv_db.policy.resolve import Check, Findings, Resolved, resolve
 from ldiv_db.policy.sources import DECOMPOSITIONS, GROUP_ID, place_of
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.history import Published, Watch, forgotten, known_as
-from ldiv_db.publishing.in_database import compare_columns
+from ldiv_db.publishing.in_database import InDatabase, InOtherDatabase, compare_columns
+from ldiv_db.publishing.in_file import DatabaseFile, DataFile
 from ldiv_db.publishing.pairings import entered_limits
 from ldiv_db.publishing.people_over_time import require_same
-from ldiv_db.publishing.refusals import refuse_read_tables, refuse_read_target
+from ldiv_db.publishing.refusals import TargetCheck, refuse_read_tables, refuse_read_target
 from ldiv_db.publishing.result import HAND_OUT_ONE
 from ldiv_db.publishing.series import ANOTHER_TARGET, Series, key_of, open_series
 from ldiv_db.publishing.series_draft import ReleaseStart
@@ -67,8 +68,14 @@ def refuse_unsettled(engine: Engine, series: str) -> None:
 
 
 def _checked_target(engine: Engine, found: Findings) -> SeriesTarget:
-    policy = found.policy
-    target = series_target_of(engine, policy.target, policy.algorithm.name, found.folder, place_of(policy.source))
+    policy, released, place = found.policy, found.policy.released, (found.folder, place_of(found.policy.source))
+    target = series_target_of(engine, policy.target, policy.algorithm.name, *place, columns=released.all)
+    if found.source is not None and isinstance(target.destination, InOtherDatabase | DataFile):
+        # What is there may be of an earlier release, which is not known yet.
+        anew = policy.model_copy(update={"target": policy.target.model_copy(update={"if_exists": "replace"})})
+        types = None if found.columns is None else released.types(found.columns)
+        TargetCheck(target.destination, anew, found.folder, [found.source], types).refuse()
+        return target
     target.check()
     if found.source is not None:
         refuse_read_target(engine, policy, found.folder, found.source)
@@ -96,7 +103,7 @@ def _start(resolved: Resolved, target: SeriesTarget, begun: float) -> ReleaseSta
     if resolved.transparent and series.releases:
         what = f"is for one release, and {target.name} has one: releases that are compared tell more"
         raise refused("transparent", what, "publish the table anew under another target")
-    if resolved.target.file is None:
+    if resolved.target.file is None and resolved.target.database is None:
         numbers = range(1, series.next + 1)
         tables = [table for number in numbers for table in target.tables(target.prefix, number).all]
         refuse_read_tables(engine, source.relation, tables)
@@ -130,10 +137,15 @@ def _require_columns(start: ReleaseStart, before: ReleaseTables) -> None:
     """Raise PolicyError unless the last release's tables have the columns that the next one has."""
     if start.resolved.algorithm not in DECOMPOSITIONS:
         if not start.resolved.source.place:
-            compare_columns(start.engine, start.resolved.types, before.people)
+            # A table that is written anew each time may have other types: those that files, and other databases, have.
+            is_added_to = isinstance(start.target.destination, InDatabase | DatabaseFile)
+            held = {column.name: column.type for column in columns_of(start.engine, before.people)}
+            types = start.resolved.types
+            wanted = types if is_added_to else {name: held.get(name, kind) for name, kind in types.items()}
+            compare_columns(start.engine, wanted, before.people)
         return
-    wanted = {GROUP_ID, *(name.lower() for name in start.resolved.limits), *([before.count] if before.count else [])}
-    if wanted != {column.name.lower() for column in columns_of(start.engine, before.values)}:
+    named = {GROUP_ID, *(name.lower() for name in start.resolved.limits), *([before.count] if before.count else [])}
+    if named != {column.name.lower() for column in columns_of(start.engine, before.values)}:
         what = f"{sql_name_of(before.values)} has other sensitive attributes than the policy"
         raise refused("sensitive", what, ANOTHER_TARGET)
 

@@ -15,10 +15,8 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Plan, Task
 from ldiv_db.auditing.audit import Audit
-from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.equality import looseness
 from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.queries import Where
@@ -67,19 +65,11 @@ class ClassesDraft(SeriesDraft):
         return promised_limits(promises, source.same, self.series.secret)
 
     def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None) -> None:
-        engine = self.engine
-        if before and before.people != tables.people:
-            types = {column.name.lower(): column for column in columns_of(engine, before.people)}
-            names = [(Identifier(name), types[name.lower()]) for name in self.start.resolved.released.all]
-            columns = [Renamed(name, name, looseness(column)) for name, column in names]
-            engine.create(tables.people, "publishing/list_published", published=before.people, columns=columns)
-        if before and not self.rows_new:
-            return
-        with self.classes.published() as params:
-            if before:
-                engine.insert(tables.people, PUBLISHED, **params)
-            else:
-                engine.create(tables.people, PUBLISHED, replace=self.start.target.replaces, **params)
+        if before is None or before.people != tables.people:
+            self.note(self.classes.write(tables.people, before.people if before else None))
+        elif self.rows_new and isinstance(tables.people, Relation):
+            with self.classes.published() as params:
+                self.engine.insert(tables.people, PUBLISHED, **params)
 
     def audit_tables(self, tables: ReleaseTables, counts: dict[str, Any], short_groups: int) -> list[Audit]:
         earlier, classes = counts["rows_kept"] + counts["counterfeits"], self.classes

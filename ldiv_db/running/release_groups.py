@@ -54,9 +54,10 @@ class DecomposedDraft(SeriesDraft):
     def limits(self) -> list[LimitedAttribute]:
         return limits_of([(secret.name, secret.l) for secret in self.source.sensitive])
 
-    def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None, create: Create | None = None) -> None:
-        """As every draft; they are tables that stay, unless `create` makes others of what a template selects."""
-        create, source, shown = create or self.engine.create, self.source, self.shown
+    def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None, given: Create | None = None) -> None:
+        """As every draft; they are tables that stay, unless `given` makes others of what a template selects."""
+        source, shown, new = self.source, self.shown, self.engine.create
+        create: Create = given or new
         params: dict[str, Any] = {"last": self.series.last_group, "group_id": GROUP_ID}
         create(tables.people, "publishing/list_people", rows=self.rows, new=shown, shown=source.shown, **params)
         params |= {"shown": shown, "before": before.values if before else None}

@@ -30,7 +30,7 @@ from ldiv_db.publishing.history import Watch
 from ldiv_db.publishing.ledger import release_seed, releases, seed_of
 from ldiv_db.publishing.series import Series, key_of
 from ldiv_db.publishing.series_draft import ReleaseStart
-from ldiv_db.publishing.series_target import ReleaseTables, SeriesTarget, series_target_of, sql_name_of
+from ldiv_db.publishing.series_target import ReleaseTables, SeriesTarget, is_there, series_target_of, sql_name_of
 from ldiv_db.recoding.encode import Coding, read_source
 from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, SpanColumn, keep_types, published_rows
@@ -269,9 +269,9 @@ class GroupsMethod(Method):
     def make(self, world: Relation, seed: int) -> MadeRelease:
         start = self.start.by_seed(seed)
         draft = plan_groups(start, Context(), self.coding, world, [_ROW_NO])
-        made: dict[Relation, Relation] = {}
+        made: dict[Table, Table] = {}
 
-        def create(target: Relation, template: str, **params: Any) -> None:
+        def create(target: Table, template: str, **params: Any) -> None:
             made[target] = self.engine.materialise("release", template, **params)
 
         tables = draft.tables(self.start.target.prefix)
@@ -281,7 +281,7 @@ class GroupsMethod(Method):
 
 
 def compared(
-    subject: ReplaySubject, resolved: Resolved, tables: ReleaseTables, found: Mapping[Relation, Relation]
+    subject: ReplaySubject, resolved: Resolved, tables: ReleaseTables, found: Mapping[Table, Table]
 ) -> list[ComparedTable]:
     """The tables of a release as they are compared; `found` says where they are."""
     released = resolved.released
@@ -329,16 +329,17 @@ def _method_of_series(subject: ReplaySubject, policy: Policy) -> Method:
 def _first_tables(subject: ReplaySubject, target: SeriesTarget) -> ReleaseTables:
     """The tables of the only release of a series; raises PolicyError if there are more, or if another was named."""
     engine, prefix = subject.engine, target.prefix
-    numbered = not target.one_table and catalog.table_exists(engine, target.tables(prefix, 2).people)
+    numbered = not target.one_table and is_there(engine, target.tables(prefix, 2).people)
     if numbered or len(releases(engine, target.name)) > 1:
         what = f"{target.name} has several releases, and each depends on those before"
         raise refused("replay", what, "only the first release of a series is replayed, by itself")
     tables = target.tables(prefix, 1)
-    gone = [table for table in tables.plain.all if not catalog.table_exists(engine, table)]
+    gone = [table for table in tables.plain.all if not is_there(engine, table)]
     if gone:
         raise refused(target.key, f"there is no table {sql_name_of(gone[0])}")
     named = catalog.named_table(subject.name, "table")
-    if not any(catalog.same_table(engine, named, table) for table in [prefix, *tables.all]):
+    own = [table for table in (prefix, *tables.all) if isinstance(table, Relation)]
+    if not any(catalog.same_table(engine, named, table) for table in own):
         what = f"{subject.name} is not one of the tables of {target.name}, which the policy publishes"
         raise refused("table", what, f"name {sql_name_of(tables.people)}")
     with_marginals = tables.marginals is not None and catalog.table_exists(engine, tables.marginals)

@@ -214,6 +214,7 @@ BESIDE = (
     ({"harmless"}, BSGI, "protects every value alike"),
     ({"comparisons"}, BSGI, "cannot promise"),
     ({"rows of one value"}, {"a global recoding", "other algorithms", "weight"}, "cannot promise"),
+    ({"a prefix"}, {"another database"}, "goes with `table:`"),
     (POPULATIONS, {"bounds", "open ends"}, "needs a taxonomy"),
     (
         POPULATIONS,

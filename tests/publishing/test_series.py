@@ -180,7 +180,6 @@ def test_runs_with_and_without_a_key_are_held_against_each_other(forty: Any) -> 
         ({"individual": "zip", "quasi_identifiers": {"age": AGES}}, "individual"),
         ({"target": {"table": "out", "if_exists": "append"}}, "target.if_exists"),
         ({"target": {"table": "out", "prefix": "p"}}, "target.table"),
-        ({"target": "out.parquet"}, "target.file"),
     ],
 )
 def test_what_does_not_go_with_releases_over_time(forty: Any, changes: dict[str, Any], code: str) -> None:
