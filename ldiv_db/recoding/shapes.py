@@ -326,10 +326,10 @@ def _level(
 
 
 def compared(own: Encoded, whole: Encoded) -> Encoded:
-    """The people of a level, whose classes are compared with all people."""
-    pairs = zip(own.sensitive, whole.sensitive, strict=False)  # what follows is of positions
-    found = [_compared(one, among) for one, among in pairs]
-    return replace(own, sensitive=(*found, *own.sensitive[len(found) :]))
+    """The people of a level, whose classes are compared with all people who have a value of an attribute."""
+    among = {axis.code: axis for axis in whole.sensitive}  # those of positions are not compared
+    found = (_compared(axis, among[axis.code]) if axis.code in among else axis for axis in own.sensitive)
+    return replace(own, sensitive=tuple(found))
 
 
 def _compared(own: SensitiveAxis, whole: SensitiveAxis) -> SensitiveAxis:

@@ -205,7 +205,7 @@ class LevelSearch:
         """The levels of what is chosen, or others, each with its task."""
         engine, keys = self.asked.engine, levels_of(chosen) if keys is None else keys
         if new := [key for key in keys if key not in self.made]:
-            bagged = self.asked.compares_with_table and any(axis.bags for axis in self.asked.encoded.sensitive)
+            bagged = self.asked.compares_with_table  # people without rows of a table have none of its values
             self.made |= zip(new, levels_made(engine, self.stack, *self._published(shapes, new), bagged), strict=True)
         total = self.stack.encoded.row_count
         left = left_to_suppress(self.asked.suppression, total, total - shapes.count(chosen))
@@ -225,8 +225,7 @@ class LevelSearch:
     def _compare(self, shapes: Shapes, chosen: Chosen) -> None:
         """Have all classes compared with the people who publish what is chosen."""
         engine, (published, _) = self.asked.engine, self._published(shapes, levels_of(chosen))
-        bagged = any(axis.bags for axis in self.asked.encoded.sensitive)
-        self.whole = units_of(engine, replace(self.stack.encoded, rows=published), True, bagged=bagged).encoded
+        self.whole = units_of(engine, replace(self.stack.encoded, rows=published), True, bagged=True).encoded
         self.why.clear()
         self.lost.clear()
         self.plans.clear()

@@ -210,7 +210,7 @@ BESIDE = (
     ({"a global recoding"}, LINKED, "publishes the labels of its cut"),
     (BSGI, {*LINKED, "set"}, "takes one sensitive value a"),
     ({"several attributes"}, POPULATIONS, "takes one sensitive attribute"),
-    ({"harmless"}, {"comparisons", "rows of one value"}, "is about all values of a class"),
+    ({"harmless"}, {"rows of one value"}, "is about all values of a class"),
     ({"harmless"}, BSGI, "protects every value alike"),
     ({"comparisons"}, BSGI, "cannot promise"),
     ({"rows of one value"}, {"a global recoding", "other algorithms", "weight"}, "cannot promise"),

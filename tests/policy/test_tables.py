@@ -103,7 +103,6 @@ NOT = "does not go with tables"
         ({"suppressed": "ignore"}, f"suppressed: {NOT}: people are counted"),
         ({"output": {"person": "who"}}, f"output.person: {NOT}: people and rows are linked by their keys"),
         ({"require": []}, "require: must name at least one"),
-        ({"require": [{"t_closeness": 0.2}]}, f"require.0: {NOT}: t_closeness compares classes with all people"),
         ({"require": [{"unique_distinct": 3}]}, f"require.0: {NOT}: unique_distinct is about rows of one value"),
         ({"require": [{"k_map": {"k": 2, "population": "p"}}]}, f"require.0: {NOT}: k_map counts people of a"),
         ({"require": [{"frequency": 3, "sensitive": "stays.diagnos"}]}, "'stays.diagnos' is not sensitive"),

@@ -9,8 +9,10 @@ from fractions import Fraction
 from typing import Any
 
 import duckdb
+import oracle
 import pytest
-from strategies import numbers, some
+from hypothesis import reject
+from strategies import draws, numbers, search, some
 
 import ldiv_db
 from ldiv_db import InfeasibleError, PolicyError
@@ -309,3 +311,27 @@ def test_rows_together_do_not_withstand_who_knows_their_numbers() -> None:
     together, of_tables = found
     assert together == {(0, "visits", "x"): 1, (1, "visits", "y"): 1}
     assert set(of_tables.values()) == {Fraction(1, 2)}  # each publishes one row
+
+
+@search(3, draw=draws)
+def test_classes_are_compared_with_all_people_who_have_rows_of_the_table(con: Any, draw: random.Random) -> None:
+    names = ("patients", "stays")
+    fill(con, names, drawn(draw, names, 14, most=2, values="abc"))
+    name, argument = draw.choice(
+        [("t_closeness", {"t": "0.4"}), ("beta_likeness", {"beta": 1}), ("delta_disclosure", {"delta": 2})]
+    )
+    try:
+        ldiv_db.run(con, policy_of(names, require=[{name: argument}]))
+    except InfeasibleError:
+        reject()
+    shown: dict[int, list[Any]] = {}
+    people = con.execute("SELECT who, age_min, age_max FROM published.patients").fetchall()
+    stays = con.execute("SELECT who, age_min, age_max, value FROM published.stays ORDER BY position").fetchall()
+    for who, *labels in [*people, *(stay[:3] for stay in stays)]:
+        shown.setdefault(who, []).append(tuple(labels))
+    rows = [(tuple(shown[who]), value, who) for who, *_, value in stays]
+    assert oracle.people_violations(rows, name, argument) == {}
+    asked = draw.choice([{"t": "0.2"}, {"t": "0.1"}])
+    found = ldiv_db.check(con, policy=policy_of(names), require=[{"t_closeness": asked}])
+    (verdict,) = (one for audit in found if audit.sensitive for one in audit.verdicts if one.requirement.name != "k")
+    assert verdict.violating_classes == len(oracle.people_violations(rows, "t_closeness", asked))
