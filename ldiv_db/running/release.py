@@ -91,6 +91,18 @@ def judge_algorithm(found: Findings) -> None:
         make_algorithm(policy)
 
 
+def first_start(engine: Engine, resolved: Resolved) -> ReleaseStart:
+    """The start of the first release of a series, of which nothing is to be published.
+
+    Nobody looks at hashes of its keys, so that any word will do for the secret of these.
+    """
+    assert resolved.source.key is not None  # noqa: S101 - releases over time have one
+    columns = resolved.released.all
+    target = series_target_of(engine, resolved.target, resolved.algorithm, resolved.folder, columns=columns)
+    series = Series(target.name, "nothing", key_of(resolved.source.key))
+    return ReleaseStart(resolved, series, target, Watch(engine, resolved.source.name, resolved.folder))
+
+
 def _start(resolved: Resolved, target: SeriesTarget, begun: float) -> ReleaseStart:
     engine, algorithm, source = target.engine, resolved.algorithm, resolved.source
     assert source.key is not None  # noqa: S101 - releases over time have one

@@ -88,6 +88,13 @@ class ClassesDraft(SeriesDraft):
             return super().compare(listed)
         return Inference.of_nights(listed, self.limits)
 
+    def rehearsed(self) -> Relation:
+        """Its classes as a TEMP table, audited as far as that can be without those of earlier releases."""
+        release = self.classes.table()
+        with self.engine.scope():
+            self.classes.audits(release)
+        return release
+
     def figures(self) -> dict[str, Any]:
         known = {"loss_new": self.loss.as_dict(self.plan.l) if self.loss else None, "search": self.plan.search}
         return known | ({"persisting": [vars(one) for one in self.persisting]} if self.persisting else {})

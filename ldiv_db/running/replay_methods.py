@@ -26,9 +26,7 @@ from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.resolve import Resolved, resolve
 from ldiv_db.policy.sources import GROUP_ID
-from ldiv_db.publishing.history import Watch
 from ldiv_db.publishing.ledger import release_seed, releases, seed_of
-from ldiv_db.publishing.series import Series, key_of
 from ldiv_db.publishing.series_draft import ReleaseStart
 from ldiv_db.publishing.series_target import ReleaseTables, SeriesTarget, is_there, series_target_of, sql_name_of
 from ldiv_db.recoding.encode import Coding, read_source
@@ -36,7 +34,7 @@ from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, SpanColumn, keep_types, published_rows
 from ldiv_db.running.classes import work_out
 from ldiv_db.running.preparation import make_ready
-from ldiv_db.running.release import judge_algorithm
+from ldiv_db.running.release import first_start, judge_algorithm
 from ldiv_db.running.release_classes import plan_classes
 from ldiv_db.running.release_groups import plan_groups
 from ldiv_db.running.run_spec import resolve_algorithm
@@ -44,8 +42,6 @@ from ldiv_db.running.run_spec import resolve_algorithm
 #: The number of a row, which goes along with it wherever its values go.
 _ROW_NO = Renamed(Identifier("row_no"), Identifier("row_no"))
 _FOLDER = "running/replaying"
-#: Goes before the keys that are hashed; nobody looks at the hashes, so that any will do.
-_BEFORE_KEYS = "replay"
 #: Columns of a source's copy that worlds give out: sensitive values, and what is kept, if that stands beside them.
 _VALUES, _VALUES_AND_KEPT = "s", "swk"
 
@@ -309,12 +305,8 @@ def _method_of_series(subject: ReplaySubject, policy: Policy) -> Method:
     if policy.target.file is not None:
         what = "a series in a file of its own cannot be replayed"
         raise refused("target.file", what, "copy its tables to the source's database, under the prefix")
-    target = series_target_of(engine, policy.target, resolved.algorithm, subject.folder)
-    assert resolved.source.key is not None  # noqa: S101 - releases over time have one
-    series = Series(target.name, _BEFORE_KEYS, key_of(resolved.source.key))
-    watch = Watch(engine, resolved.source.name, subject.folder)  # nothing is published
-    start = ReleaseStart(resolved, series, target, watch)
-    tables = _first_tables(subject, target)
+    start = first_start(engine, resolved)
+    tables = _first_tables(subject, start.target)
     if policy.decomposes:
         coding = read_decomposed(engine, resolved)
         people = NumberedPeople.of(engine, coding.snapshot, _VALUES, coding.key)

@@ -330,10 +330,18 @@ def test_a_policy_of_k_alone_has_no_l_and_a_transaction_of_the_callers_shows_wha
     con.rollback()
 
 
-def test_releases_over_time_are_not_explored(con, table, folder):
-    table("people", COLUMNS, people(4))
-    with pytest.raises(PolicyError, match="which is not explored"):
-        ldiv_db.explore(con, policy(key="ward", keep=None, algorithm="bsgi", target={"prefix": "r"}), folder=folder)
+def test_the_first_release_of_a_series_is_explored_as_it_would_be_published(con, table, folder):
+    table("people", {"id": "INTEGER", **COLUMNS}, [(number, *row) for number, row in enumerate(people(40))])
+    asked = policy(key="id", algorithm="topdown", target={"table": "r"})
+    explored = ldiv_db.explore(con, asked, [2, 3], folder=folder).done
+    for found, l in zip(explored, (2, 3), strict=True):
+        con.execute("DROP SCHEMA IF EXISTS ldiv CASCADE; DROP TABLE IF EXISTS r")
+        published = ldiv_db.run(con, asked | {"require": [{"distinct": l}]}, folder=folder).figures
+        assert found.loss.lm_mean == published["loss_new"]["lm_mean"]
+        assert found.loss.rows_published == published["rows_published"]
+    with pytest.raises(PolicyError, match="publishes groups"):
+        groups = {"sensitive": {"disease": {"l": 2}}, "algorithm": "anatomy", "target": {"prefix": "g"}}
+        ldiv_db.explore(con, policy(key="id", require=None, **groups), folder=folder)
 
 
 def test_a_policy_that_does_not_fit_its_source_is_refused_at_once(con, table, folder):

@@ -97,9 +97,9 @@ def _of_several(
 
 def _problems(policy: Policy, asked: ExploreRequest) -> Iterator[Problem]:
     by, workers = asked.by, asked.workers
-    if policy.is_series:
-        what = f"{policy.algorithm.name} publishes release by release, which is not explored"
-        yield Problem("algorithm.name", what, "explore one release, without a key")
+    if policy.decomposes:
+        what = f"{policy.algorithm.name} publishes groups, whose losses are of another kind"
+        yield Problem("algorithm.name", what, "explore classes, by another algorithm")
     if by not in get_args(Objective):
         yield Problem("by", f"{by!r} is not an objective", nearest(by, get_args(Objective)))
     elif by == "utility" and not policy.preserve and len([*policy.quasi_identifiers, *policy.sensitive]) < 2:

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.algorithms.base import Algorithm
+from ldiv_db.algorithms.base import Algorithm, Plan
 from ldiv_db.attacking.attacks import ALL, attack_published, attack_table
 from ldiv_db.attacking.columns import Columns
 from ldiv_db.attacking.question import Knowledge
@@ -33,9 +33,13 @@ from ldiv_db.policy.changes import over_earlier
 from ldiv_db.policy.resolve import Resolved, Source
 from ldiv_db.policy.tables import named_in
 from ldiv_db.recoding.encode import Coding, read_source
+from ldiv_db.recoding.loss import Loss
+from ldiv_db.requirements import Requirement
 from ldiv_db.running.exploring.outcomes import Status, VariantOutcome, risk_of
 from ldiv_db.running.exploring.variants import Variant
 from ldiv_db.running.preparation import check_ready, make_ready
+from ldiv_db.running.release import first_start
+from ldiv_db.running.release_classes import plan_classes
 from ldiv_db.running.run import rehearsed
 from ldiv_db.running.run_spec import l_of, resolve_algorithm
 from ldiv_db.running.tables_run import prepare_tables, rehearse_tables
@@ -61,18 +65,29 @@ class Job:
         """All that a run does, with a TEMP table in place of the release, and what attacks on that gain."""
         resolved, algorithm, coding = self.resolved, self.algorithm, self.coding
         assert resolved and algorithm and coding  # noqa: S101 - it was not refused
-        encoded = replace(coding, engine=engine).encode()
-        ready = make_ready(engine, Listener(), resolved, algorithm, encoded)
-        check_ready(ready, show_values=False)
-        made, loss, release = rehearsed(ready, 1)
-        name = made.algorithm or ready.algorithm.name
+        made, loss, release, requirements = self._made(engine, resolved, algorithm, replace(coding, engine=engine))
+        name = made.algorithm or algorithm.name
         released, sensitive = resolved.released, resolved.policy.sensitive
         ids = next(iter(released.class_ids), None)
         columns = Columns(released.identifying, sensitive, resolved.required.specs, ids, folder=resolved.folder)
         risk = risk_of(attack_table(engine, release, columns, Knowledge()).attacks)
         answers = answers_of(engine, release, resolved, self.variant.policy.preserve)
-        l = l_of(name, ready.task.requirements, made.l)
+        l = l_of(name, requirements, made.l)
         return VariantOutcome(self.variant, "done", "", name, l, loss, risk, answers)
+
+    def _made(
+        self, engine: Engine, resolved: Resolved, algorithm: Algorithm, coding: Coding
+    ) -> tuple[Plan, Loss | None, Relation, Sequence[Requirement]]:
+        """The plan, what it loses, the release, and what was required; of a series the first release."""
+        if self.variant.policy.is_series:
+            draft = plan_classes(first_start(engine, resolved), Context(workers=1), coding, coding.snapshot)
+            asked = [one for own in draft.classes.requirements.values() for one in own]
+            return draft.plan, draft.loss, draft.rehearsed(), asked
+        ready = make_ready(engine, Listener(), resolved, algorithm, coding.encode())
+        check_ready(ready, show_values=False)
+        made, loss, release = rehearsed(ready, 1)
+        name = made.algorithm or ready.algorithm.name
+        return replace(made, algorithm=name), loss, release, ready.task.requirements
 
     def moved(self, move: Callable[[Relation], Relation]) -> Job:
         """The same with its codes where `move` takes them."""
@@ -119,7 +134,9 @@ class Codes:
         # Where a NULL leaves out its row, rows depend on which columns are quasi-identifiers.
         names = () if source.nulls == "value" else tuple(qi.name for qi in source.quasi_identifiers)
         if names not in self._read:
-            self._read[names] = read_source(self._engine, source, show_values=self._show_values, counted=True)
+            is_over_time = source.key is not None
+            shown = self._show_values
+            self._read[names] = read_source(self._engine, source, shown, not is_over_time, is_over_time)
         return self._read[names].generalising(source)
 
 
