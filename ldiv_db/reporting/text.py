@@ -79,11 +79,14 @@ def _result_facts(result: Result) -> Iterator[tuple[str, str]]:
     yield "fully generalised", count_phrase(loss.stars, "cell", "cells")
     if loss.kl is not None:
         yield "KL divergence", f"{loss.kl:.4f} nats"
-    for attack in result.similarity:
-        shown = f"of {rows_phrase(attack.rows_after)}, of {attack.rows_before:,} in the source"
-        yield f"category of {attack.sensitive} revealed", shown
+    yield from (_similar(vars(attack)) for attack in result.similarity)
     yield "seconds", f"{result.seconds:.2f}"
     yield "run", result.run_id
+
+
+def _similar(attack: Mapping[str, Any]) -> tuple[str, str]:
+    shown = f"of {rows_phrase(attack['rows_after'])}, of {attack['rows_before']:,} in the source"
+    return f"category of {attack['sensitive']} revealed", shown
 
 
 def l_in_words(requirements: Iterable[Requirement]) -> str:
@@ -131,6 +134,7 @@ def _night_facts(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield words, f"{value:.2f}" if isinstance(value, float) else f"{value:,}"
     if figures.get("loss_new"):
         yield "information lost by new rows", f"{figures['loss_new']['lm_mean']:.4f} of 1 per cell (LM)"
+    yield from map(_similar, figures.get("similarity", ()))
 
 
 def inference_text(found: Inference) -> Iterator[Part]:

@@ -184,30 +184,35 @@ def prepare(
     ready = make_ready(engine, listener, resolved, spec.algorithm, encoded)
     with remedied(partial(other_policies, ready, show_values)):
         feasible = check_ready(ready, show_values)
-    work = ready.algorithm.stages(ready.task, feasible)
-    stages = expected(work, ready.task.cell_count, len(ready.task.encoded.axes))
+    known = foreseen(ready, feasible, listener, destination, people)
+    lacking = told_of_lacking(engine, resolved.required.attributes, ready.encoded.told, ready.absent)
+    found = {"kept": kept, "earlier": earlier, "watch": watch, "lost": destination.foreseen}
+    found["reasons"] = [*known.reasons, *lengths, *lacking]
+    return Preparation(**vars(ready) | vars(known) | found, destination=destination, people=people)
+
+
+def foreseen(
+    ready: PreparedRun,
+    feasible: Feasibility,
+    listener: Listener,
+    destination: Destination,
+    people: LikelyPeople | None = None,
+) -> Foreseen:
+    """What is known of rows whose policy can be met, of which the listener is told what to expect."""
+    task, resolved = ready.task, ready.resolved
+    work = ready.algorithm.stages(task, feasible)
+    stages = expected(work, task.cell_count, len(task.encoded.axes))
     listener.on_expected(stages)
-    parts = planned_parts(ready.task, ready.algorithm, resolved.part_rows)
-    levels = told_of_levels(ready.units) if ready.units else ""
-    attributes, told, wanted = resolved.required.attributes, ready.encoded.told, ready.task.wanted
-    lacking = told_of_lacking(engine, attributes, told, ready.absent)
-    reasons = [*filter(None, (ready.chosen, parts, levels)), *resolved.warnings, *lengths, *lacking]
-    return Preparation(
-        **vars(ready),
+    parts = planned_parts(task, ready.algorithm, resolved.part_rows)
+    levels = told_of_levels(ready.units, resolved.policy.is_series) if ready.units else ""
+    told = told_of_values(task.engine, resolved.required.attributes, task.encoded.told, task.wanted)
+    return Foreseen(
+        task=task,
+        algorithm=ready.algorithm,
         feasibility=feasible,
-        destination=destination,
-        estimate=estimate_run(engine, [encoded], destination.folder, stages),
-        reasons=reasons,
-        warnings=[
-            *([str(people)] if people else []),
-            *_many_rows(ready, people),
-            *told_of_values(engine, attributes, ready.task.encoded.told, wanted),
-        ],
-        people=people,
-        kept=kept,
-        earlier=earlier,
-        watch=watch,
-        lost=destination.foreseen,
+        estimate=estimate_run(task.engine, [ready.read], destination.folder, stages),
+        reasons=[*filter(None, (ready.chosen, parts, levels)), *resolved.warnings],
+        warnings=[*([str(people)] if people else []), *_many_rows(ready, people), *told],
     )
 
 

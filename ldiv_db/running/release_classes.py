@@ -27,6 +27,7 @@ from ldiv_db.publishing.inference import Inference, Release
 from ldiv_db.publishing.ledger import LAST_PERSON
 from ldiv_db.publishing.pairings import LimitedAttribute, promised_limits
 from ldiv_db.publishing.people_over_time import Persisting, held_of, persisting
+from ldiv_db.publishing.result import Result, Similarity
 from ldiv_db.publishing.series_draft import MATCHED, ReleaseStart, SeriesDraft, match_rows
 from ldiv_db.publishing.series_target import ReleaseTables
 from ldiv_db.recoding.axes import among
@@ -37,8 +38,8 @@ from ldiv_db.recoding.recode import PUBLISHED, Recoding, plan_recoding
 from ldiv_db.recoding.units import POSITION, Link, counted_by_members, units_of, with_numbers
 from ldiv_db.requirements import Requirement, promised_by
 from ldiv_db.requirements.guarantees import most_classes
-from ldiv_db.running.classes import new_classes, work_out
-from ldiv_db.running.preparation import check_ready, make_ready
+from ldiv_db.running.classes import measure_similarity, new_classes, work_out
+from ldiv_db.running.preparation import Foreseen, check_ready, foreseen, make_ready, told_of_lengths
 from ldiv_db.running.remedies import other_policies, remedied
 from ldiv_db.running.run_spec import PreparedRun, resolve_requirements, series_algorithm
 from ldiv_db.solving.levels import meets
@@ -50,6 +51,10 @@ class ClassesDraft(SeriesDraft):
 
     classes: NewClasses
     plan: Plan
+    #: What was known of its new rows before they were planned, None if there is no plan; and what that found.
+    known: Foreseen | None = field(default=None, kw_only=True)
+    planned: Sequence[str] = field(default=(), kw_only=True)
+    similarity: Sequence[Similarity] = field(default=(), kw_only=True)
     #: What values tell that persist, once it is written and people are known.
     persisting: Sequence[Persisting] = field(default=(), kw_only=True)
 
@@ -97,11 +102,16 @@ class ClassesDraft(SeriesDraft):
 
     def figures(self) -> dict[str, Any]:
         known = {"loss_new": self.loss.as_dict(self.plan.l) if self.loss else None, "search": self.plan.search}
-        return known | ({"persisting": [vars(one) for one in self.persisting]} if self.persisting else {})
+        beside = {"persisting": self.persisting, "similarity": self.similarity}
+        return known | {name: [vars(one) for one in found] for name, found in beside.items() if found}
 
     @property
     def notes(self) -> list[str]:
-        return [str(one) for one in self.persisting if one.people]
+        return [*self.planned, *(str(one) for one in self.persisting if one.people)]
+
+    def foreseen(self) -> Result:
+        outcome = super().foreseen()
+        return replace(outcome, notes=[*outcome.notes, *(self.known.warnings if self.known else ())])
 
 
 def plan_classes(
@@ -120,17 +130,21 @@ def plan_classes(
     of_people = new.rows_in and resolved.source.counts_people
     people = units_of(engine, new, resolved.source.together) if of_people else None
     requirements, _ = resolve_requirements(engine, resolved.required, new, people)
-    ready, plan, recoding = _formed(_settled(start, requirements), context, new, requirements)
+    ready, known, plan, recoding = _formed(_settled(start, requirements), context, new, requirements)
     classes = new_classes(ready, recoding, start.series.last_group, start.series.report.get(LAST_PERSON, 0))
     rows_new, made = engine.count(plan.assigned), engine.count(recoding.classes)
-    loss = None
-    if rows_new:
-        published = replace(classes.encoded, rows_in=rows_new, left_out=0)
-        loss = measure_recoding(engine, published, recoding, resolved.released.has_class_ids)
+    found: dict[str, Any] = {"known": known}
+    if rows_new and known:
+        published, has_ids = replace(classes.encoded, rows_in=rows_new, left_out=0), resolved.released.has_class_ids
+        loss = found["loss"] = measure_recoding(engine, published, recoding, has_ids)
+        attributes = resolved.required.attributes
+        found["similarity"] = measure_similarity(engine, classes.encoded, recoding, attributes, has_ids)
+        notes = [*known.reasons, *told_of_lengths(engine, resolved, coding.axes), *plan.notes_by(loss.lm_mean)]
+        found["planned"] = list(dict.fromkeys([*notes, *known.estimate.notes, *loss.notes]))
     with classes.published() as params:
         tables, numbers = (recoding.assigned, params["labels"]), [("published_id", "group_no")]
         shown = engine.join("shown", *tables, "class_id", left_columns=["row_id"], right_columns=numbers)
-    return ClassesDraft(start, matched, encoded.rows, shown, made, rows_new, classes, plan, loss=loss)
+    return ClassesDraft(start, matched, encoded.rows, shown, made, rows_new, classes, plan, **found)
 
 
 def _among(engine: Engine, encoded: Encoded, rows: Relation) -> Encoded:
@@ -152,7 +166,7 @@ def _settled(start: ReleaseStart, requirements: Mapping[str, Sequence[Requiremen
 
 def _formed(
     start: ReleaseStart, context: Context, new: Encoded, requirements: Mapping[str, Sequence[Requirement]]
-) -> tuple[PreparedRun, Plan, Recoding]:
+) -> tuple[PreparedRun, Foreseen | None, Plan, Recoding]:
     """Classes of rows that are in none: of all, or if there is no such plan without those whose value is too frequent.
 
     Where there cannot be any and some were published before, all of them wait, and there are no classes.
@@ -164,8 +178,10 @@ def _formed(
     for rows in _attempts(start, new, algorithm, requirements) if new.rows_in else ():
         try:
             ready = make_ready(engine, context.listener, resolved, algorithm, rows)
-            check_ready(ready, context.show_values)
-            return ready, *work_out(ready, context.workers)
+            feasible = check_ready(ready, context.show_values)
+            known = foreseen(ready, feasible, context.listener, start.target.destination)
+            known.estimate.require_room()
+            return ready, known, *work_out(ready, context.workers)
         except InfeasibleError as error:
             failed = error
     if not start.series.groups:
@@ -177,7 +193,7 @@ def _formed(
     nothing = engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
     task = Task(engine, _without_places(start, new, nothing), [], start.source.seed, wanted=requirements)
     none = PreparedRun(resolved, algorithm, task, new)
-    return none, Plan(nothing, 0), plan_recoding(engine, new, nothing, resolved.released.forms)
+    return none, None, Plan(nothing, 0), plan_recoding(engine, new, nothing, resolved.released.forms)
 
 
 def _without_places(start: ReleaseStart, new: Encoded, nothing: Relation) -> Encoded:

@@ -121,15 +121,12 @@ def check_levels(algorithm: Algorithm, task: Task, show_values: bool) -> Feasibi
     )
 
 
-def told_of_levels(units: Units) -> str:
-    """A line on how many people publish how many rows, and on the rows that are left out; empty without levels."""
+def told_of_levels(units: Units, over_time: bool = False) -> str:
+    """A line on how many people publish how many rows, and on those that do not; empty without levels."""
     listed = [f"{level.encoded.row_count:,} publish {rows_phrase(level.rows)}" for level in reversed(units.levels)]
     if not listed:
         return ""
     left = units.left_out
-    out = (
-        f"; {rows_phrase(left)} of people who have more than they publish are left out, of which nothing is promised"
-        if left
-        else ""
-    )
+    then = "wait for a later night" if over_time else "are left out, of which nothing is promised"
+    out = f"; {rows_phrase(left)} of people who have more than they publish {then}" if left else ""
     return f"people by their rows: {', '.join(listed)}{out}"

@@ -185,6 +185,7 @@ RELEASED = obj(
         "seed": COUNT,
         "loss_new": maybe(ref("loss")),
         "search": OPEN,
+        "similarity": many(ref("similarity")),
         "persisting": many(obj(of(Persisting))),
         "primary": TEXT,
         "rows_placed": COUNT,
