@@ -113,7 +113,7 @@ def check(con: Any, request: AuditRequest) -> Audits:
     orders their rows, a class is the people whose rows show the same in this order. If the policy counts people and
     there is no such column, `holds` is None. With `twice` each verdict has its `second` reading, or why it is read
     `once`. For an anatomised pair, `table` is joined to its `sensitive_table` by the column `group`, perhaps with a
-    column `count`, without `qi` and policy.
+    column `count`, without `qi`; the policy of a decomposition says all of it where `table` is that of people.
 
     Every Audit has `holds`, `classes`, `rows` and `verdicts`; a failed requirement raises nothing.
     """

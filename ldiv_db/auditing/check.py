@@ -22,6 +22,7 @@ from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.reading import GivenRequirement, names_of, of_one_table, read_requirements, read_sensitive
 from ldiv_db.policy.sensitive import absent_values, read_attributes, resolve_all
+from ldiv_db.policy.sources import COUNT, DECOMPOSITIONS, GROUP_ID
 from ldiv_db.requirements import ROWS_ALONE, Attribute, Requirement, RequirementSpec, Verdict
 
 #: What is said of a table whose policy names people, where no column says whose its rows are,
@@ -123,8 +124,11 @@ def check_request(policy: Policy | None, **given: Any) -> CheckRequest:
     if policy is None:
         return replace(CheckRequest([], {}, []), **given)
     if of_one_table(policy).decomposes:
-        what = f"publishes a pair of tables ({policy.algorithm.name})"
-        raise refused("policy", what, "name them and their group, and leave the policy out")
+        if not given.get("pair"):
+            what = f"publishes a pair of tables ({policy.algorithm.name})"
+            raise refused("policy", what, "name the table of people, or both tables and their group")
+        folder = policy.path.parent if policy.path else Path()
+        return replace(CheckRequest([], policy.sensitive, policy.of_groups, folder=folder, kept=policy.keep), **given)
     open_columns = [name for name, qi in policy.quasi_identifiers.items() if qi.is_open and not qi.refuses_ranges]
     if policy.output.bounds and open_columns:
         what = f"publishes bounds, and only its release shows whether {open_columns[0]} has them"
@@ -173,6 +177,15 @@ class AuditRequest:
     group: str | None = asked(None)
     count: str | None = asked(None)
 
+    def pair(self, policy: Policy | None, open_table: Callable[[Any, str], Table]) -> Pair | None:
+        """The pair of tables that is named, or that which a policy publishes; raises PolicyError for half of one."""
+        suffixes = DECOMPOSITIONS.get(policy.algorithm.name, ()) if policy else ()
+        is_whole, named = not (self.sensitive_table or self.group or self.count), str(self.table)
+        if is_whole and suffixes and named.endswith(f"_{suffixes[0]}"):
+            values = open_table(named.removesuffix(suffixes[0]) + suffixes[1], "sensitive-table")
+            return Pair(values, GROUP_ID, COUNT if policy and policy.algorithm.name == "anatomy" else None)
+        return pair_of(self.sensitive_table, self.group, self.count, open_table)
+
     def question(self, policy: Policy | None, open_table: Callable[[Any, str], Table]) -> CheckRequest:
         """The request by what its `policy` says; raises PolicyError if nothing is required, or for half of a pair."""
         return check_request(
@@ -184,7 +197,7 @@ class AuditRequest:
             suppressed=self.suppressed,
             individual=self.individual,
             position=self.position,
-            pair=pair_of(self.sensitive_table, self.group, self.count, open_table),
+            pair=self.pair(policy, open_table),
             folder=None if self.folder is None else Path(self.folder),
             twice=self.twice,
         )

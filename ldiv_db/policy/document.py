@@ -239,6 +239,13 @@ class Policy(PolicyPart):
         return self.algorithm.name in DECOMPOSITIONS
 
     @property
+    def of_groups(self) -> list[RequirementSpec]:
+        """What each sensitive attribute has to meet in the groups of a decomposition; NULL is no value that counts."""
+        asked = ("frequency",) if self.nulls_sensitive == "value" else ("frequency", "distinct")
+        settings = self.sensitive.items()
+        return [RequirementSpec(one, setting.l, (name,)) for name, setting in settings for one in asked]
+
+    @property
     def is_series(self) -> bool:
         """True if the source is published again and again as it changes."""
         return self.decomposes or self.key is not None

@@ -33,7 +33,7 @@ from ldiv_db.publishing.pairings import CombinationsDecision, LimitedAttribute, 
 from ldiv_db.publishing.series_draft import MATCHED, ReleaseStart, SeriesDraft, match_rows
 from ldiv_db.publishing.series_target import ReleaseTables
 from ldiv_db.recoding.encoded import Renamed
-from ldiv_db.requirements import Attribute, RequirementSpec
+from ldiv_db.requirements import Attribute
 
 #: Makes a table of what a template selects, given the table, the template and what fills its parameters.
 Create = Callable[..., None]
@@ -72,10 +72,9 @@ class DecomposedDraft(SeriesDraft):
     def audit_tables(self, tables: ReleaseTables, counts: dict[str, Any], short_groups: int) -> list[Audit]:
         engine, resolved = self.engine, self.start.resolved
         subject = Subject(tables.people, [], pair=Pair(tables.values, GROUP_ID, tables.count))
-        asked = ["frequency"] if resolved.source.nulls_sensitive == "value" else ["frequency", "distinct"]
-        audits = []
-        for name, l in resolved.limits.items():
-            required = [RequirementSpec(one, l).resolve(None, Attribute(name)) for one in asked]
+        asked, audits = resolved.policy.of_groups, []
+        for name in resolved.limits:
+            required = [spec.resolve(None, Attribute(name)) for spec in asked if spec.concerns(name)]
             audits.append(audit_table(engine, subject, name, required))
         require_good(audits)
         people = engine.count(tables.people)

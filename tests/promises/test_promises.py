@@ -242,20 +242,8 @@ def test_a_check_says_what_the_run_said(release: Release) -> None:
     judged = release.home.judged()
     if release.cell.tables == "several":
         found = ldiv_db.check(release.home.connection, policy=judged, folder=release.home.folder)
-    elif release.decomposes:
-        night = f"pub_{len(release.nights)}"
-        with release.home.reading(f"{night}_qid") as (con, table):
-            beside = table.replace("qid", "sa")
-            found = ldiv_db.check(
-                con,
-                table,
-                sensitive=[*judged["sensitive"]],
-                sensitive_table=beside,
-                group="group_id",
-                require="frequency:2",
-            )
     else:
-        with release.home.reading("stays") as (con, table):
+        with release.home.reading(f"pub_{len(release.nights)}_qid" if release.decomposes else "stays") as (con, table):
             found = ldiv_db.check(con, table, policy=judged)
     if release.cell.unit == "apart" and release.cell.method != "bsgi":
         assert found.holds is None  # no column says whose a row is
