@@ -48,6 +48,7 @@ from ldiv_db.policy.sensitive import as_published
 from ldiv_db.policy.settings import QuasiIdentifier
 from ldiv_db.policy.sources import given_name, open_given, open_source
 from ldiv_db.policy.targets import Target
+from ldiv_db.publishing.ledger import auto_found
 from ldiv_db.publishing.result import Result
 from ldiv_db.recoding.counting import counting_sql
 from ldiv_db.reporting.forms import enter_forms
@@ -124,6 +125,7 @@ def check(con: Any, request: AuditRequest) -> Audits:
 
 def audit_asked(engine: Engine, request: AuditRequest, policy: Policy | None, watch: Watch | None = None) -> Audits:
     """The audits that are asked for, of a table or of all tables of a policy; `watch` sees the classes."""
+    policy = policy and policy.requiring(auto_found(engine, policy.places, policy.require))
     if policy is not None and policy.tables:
         return Audits(check_tables(engine, policy, request, watch))
     relation = open_given(engine, request.table, "table")

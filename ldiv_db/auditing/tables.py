@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ldiv_db.auditing.audit import Audit, Watch, audit_table
-from ldiv_db.auditing.check import AuditRequest, check_request
+from ldiv_db.auditing.check import AuditRequest, check_request, request_problems
 from ldiv_db.auditing.kept import warn_of_release
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of, missing_columns
@@ -146,7 +146,7 @@ class PublishedTables:
         Raises PolicyError for tables or columns that are not there, and for requirements that lack what they need.
         """
         if require:
-            policy = policy.model_copy(update={"require": read_requirements(require)})
+            policy = policy.requiring(read_requirements(require))
             refuse(problems_of(policy))
         problems, tables = Problems(), list[PublishedTable]()
         attributes, wanted = dict[str, Attribute](), dict[str, list[Requirement]]()
@@ -158,6 +158,7 @@ class PublishedTables:
                 request = replace(check_request(member), folder=folder)
                 table = PublishedTable.of(name, number, policy.tables, member.released, rows)
                 refuse(missing_columns(engine, rows, table.columns, "published table"))
+                refuse(request_problems(request.require, request.sensitive))
                 found, required = request.requirements(engine, columns)
                 with read_as_one(engine, rows, request.same) as read:
                     absent_values(engine, required, {column: (read, column) for column in found})

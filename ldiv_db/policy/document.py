@@ -307,6 +307,10 @@ class Policy(PolicyPart):
         kept = tuple(self.sensitive), tuple(self.keep)
         return ReleaseColumns(forms, *kept, self.publishes_class_id, person, position)
 
+    def requiring(self, require: Sequence[RequirementSpec]) -> Policy:
+        """The same with other requirements."""
+        return self.model_copy(update={"require": list(require)})
+
     def settled_by(self, names: Iterable[str]) -> Policy:
         """The policy of a release with these columns, which show whether a column that it leaves open has bounds."""
         known, settled = {name.lower() for name in names}, dict(self.quasi_identifiers)

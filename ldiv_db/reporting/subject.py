@@ -226,6 +226,9 @@ def opened(
     noted = find_run(engine, name or places)
     if asked.public:  # who has the release and the policy has no ledger
         noted = replace(noted, run=None)
+    elif asked.policy is not None:
+        found = ledger.auto_found(engine, places, asked.policy.require)
+        asked = replace(asked, policy=asked.policy.requiring(found))
     with ExitStack() as stack:
         if asked.policy is not None and not asked.public:
             stack.enter_context(named_databases(engine, asked.policy.databases, asked.folder))

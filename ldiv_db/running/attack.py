@@ -32,6 +32,7 @@ from ldiv_db.policy.quasi_identifiers import read_columns
 from ldiv_db.policy.reading import counted_there, parse_policy, said_of_one_table
 from ldiv_db.policy.sensitive import resolve_all
 from ldiv_db.policy.sources import open_given, open_source
+from ldiv_db.publishing.ledger import auto_found
 from ldiv_db.requirements import RequirementSpec, promised_by
 from ldiv_db.requirements.guarantees import Guarantee
 from ldiv_db.running.replay_methods import Method, ReplaySubject, method_of, seed_of_release
@@ -163,6 +164,7 @@ def attack(con: Any, request: AttackRequest) -> Attacks:
         refuse(said_of_one_table(request))
         known = Knowledge(request, threshold=request.high_risk(policy))
         with working_engine(con, listener, request.catalog) as engine:
+            policy = policy.requiring(auto_found(engine, policy.places, policy.require))
             return attack_published(PublishedTables.open(engine, policy, folder, request.require), known)
     if request.replay:
         refuse_replay(request.replay, policy)
@@ -171,6 +173,7 @@ def attack(con: Any, request: AttackRequest) -> Attacks:
         if request.replay and policy and policy.decomposes:
             subject = ReplaySubject(engine, folder, request.table, None, policy)
             return replay(subject, request.replay, [], request.budget, listener)
+        policy = policy and policy.requiring(auto_found(engine, policy.places, policy.require))
         published = open_given(engine, request.table, "table")
         columns = request.columns(engine, published, policy)
         known = request.opened(engine, policy)

@@ -45,6 +45,28 @@ def test_a_run_meets_it(con, table, require):
     assert len(stored) == 1 and not any(value in stored[0][1] for value in VALUES)
 
 
+@pytest.mark.parametrize("rows", ["apart", "together", "aligned"])
+def test_auto_is_what_people_and_rows_can_meet_and_the_ledger_tells_it(con, table, rows):
+    """Who has many rows makes their value frequent among rows, who have few make theirs frequent among people."""
+    people = [(who, 20 + who, who * 7 % 6, n) for who in range(20) for n in range(9 if who == 3 else 1 + who % 2)]
+    table("t", {"who": "INTEGER", "age": "INTEGER", "disease": "VARCHAR", "n": "INTEGER"},
+          [(who, age, VALUES[(value + n) % 6], n) for who, age, value, n in people])  # fmt: skip
+    whose = {"column": "who", "rows": rows} | ({"order": "n"} if rows == "aligned" else {})
+    asked = policy({"frequency": "auto"}, individual=whose, algorithm="topdown")
+    asked |= {"identifiers": [] if rows == "aligned" else ["n"], "output": {} if rows == "apart" else {"person": "nr"}}
+    (audit,) = ldiv_db.run(con, asked).audits
+    number = audit.verdicts[0].requirement.l
+    values = {who: {VALUES[(value + n) % 6] for of, _, value, n in people if of == who} for who in range(20)}
+    most = max(sum(name in own for own in values.values()) for name in VALUES)
+    most_rows = max(sum(VALUES[(value + n) % 6] == name for *_, value, n in people) for name in VALUES)
+    assert number == (min(20 // most, len(people) // most_rows) if rows == "apart" else 20 // most)
+    found = ldiv_db.check(con, "released", policy=asked)
+    assert [one.requirement.l for audit in found for one in audit.verdicts] == [number] and found.holds is not False
+    con.execute("DELETE FROM ldiv.run")
+    with refuses("require"):
+        ldiv_db.check(con, "released", policy=asked)
+
+
 REASONS = {
     "k": ({"k": 200}, "k=200 on disease fails even in the whole table as one class; the nearest it meets is k: 120"),
     "distinct": ({"distinct": 7}, "the nearest it meets is l: 6"),
