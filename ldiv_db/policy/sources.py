@@ -37,10 +37,23 @@ class SourceQuery:
 
 
 class SourcePlace(Protocol):
-    """A place where the rows of a source lie, and what is published goes; here are only counts."""
+    """A place where the rows of a source lie, and the ledger of what is published of them; here are only counts."""
 
-    def checked(self, found: Any) -> Any:
-        """This place, for the release of a policy; raises PolicyError if none may go there."""
+    @property
+    def hashed(self) -> Sequence[str]:
+        """The columns of which only a hash is here."""
+
+    def enter(self, entries: Mapping[str, Mapping[str, Any]], watch: Any) -> None:
+        """Send what the ledger here has entered; raises OvertakenError if another run of the source was faster."""
+
+    def enter_written(self, entries: Mapping[str, Mapping[str, Any]], watch: Any, left: Mapping[str, bool]) -> None:
+        """The same of a file before it is moved, by itself; of runs that were `left` whether theirs is in place.
+
+        Raises ChangedError if the source is not what was counted.
+        """
+
+    def settle(self, run_id: str, in_place: bool) -> None:
+        """Settle the file of a run in the ledger there."""
 
     def bring_series(self, series: str) -> None:
         """Copy here what the ledger there says of a series."""

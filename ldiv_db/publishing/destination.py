@@ -22,7 +22,8 @@ from ldiv_db.database.data_files import Tables
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase
 from ldiv_db.policy.resolve import Resolved
-from ldiv_db.publishing.draft import Draft
+from ldiv_db.policy.sources import SourcePlace
+from ldiv_db.publishing.draft import Draft, entries_of
 from ldiv_db.publishing.history import Watch, new_run
 from ldiv_db.publishing.result import Result
 
@@ -32,6 +33,8 @@ class Destination(ABC):
     """A place that a draft goes to."""
 
     engine: Engine
+    #: Where the rows of its source lie, which keeps the ledger; None where that is the one here.
+    keeper: SourcePlace | None = field(default=None, init=False)
     #: The id of the run that publishes there.
     run_id: str = field(default_factory=new_run, init=False)
     #: What a plan says that the tables lose which are replaced.
@@ -61,6 +64,8 @@ class Destination(ABC):
 
     def entered(self, watch: Watch) -> dict[str, Any]:
         """What else a result says of a run that the ledger has; raises OvertakenError if another was faster there."""
+        if self.keeper:
+            self.keeper.enter(entries_of(watch.run_id), watch)
         return {}
 
 

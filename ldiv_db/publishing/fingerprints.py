@@ -97,7 +97,7 @@ def take_fingerprint(
     columns that are read, by their names in lower case, of rows that are no copy.
     """
     source = resolved.source
-    kept = {column.name.lower() for column in source.keep} if source.place else set()
+    kept = set(source.place.hashed if source.place else ())
     read = sorted((named or {column.column.name.lower(): column.alias for column in read_columns(source)}).items())
     required = {column.column.name.lower() for column in Snapshot(engine, source).where_nulls("suppress")}
     rests_on_others = any(spec.counts_people for spec in resolved.policy.require)

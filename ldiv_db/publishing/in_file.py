@@ -86,21 +86,29 @@ class InFile(Destination):
             outcome = draft.audit(where)
         self.flush(staging_path)
         left = abandoned(self.path.parent, self.path.name)
+        moved = {run_id: self.is_moved(folder) for run_id, folder in left.items()}  # of runs that died
         with self.engine.transaction():
             if left:
                 migrate.migrate(self.engine)
-            for run_id, folder in left.items():  # of runs that died: their files are moved, or still there
-                settle_run(self.engine, run_id, in_place=self.is_moved(folder))
+            for run_id, in_place in moved.items():
+                settle_run(self.engine, run_id, in_place)
             draft.enter(outcome, WRITTEN)
-        with undone(lambda: draft.settle(self.is_moved(staging_path.parent))):
+        with undone(lambda: self._settle(draft, self.is_moved(staging_path.parent))):
+            if self.keeper:
+                self.keeper.enter_written(draft.entries, draft.watch, moved)
             if not draft.replaces and self.path.exists():
                 what = f"{self.name} was made by someone else meanwhile"
                 raise refused("target.file", what, f"name another {self.kind}")
             self.move(staging_path)
-        draft.settle(in_place=True)
+        self._settle(draft, in_place=True)
         for folder in left.values():
             shutil.rmtree(folder, ignore_errors=True)
         return outcome
+
+    def _settle(self, draft: Draft, in_place: bool) -> None:
+        draft.settle(in_place)
+        if self.keeper:
+            self.keeper.settle(draft.run_id, in_place)
 
 
 @dataclass(eq=False)

@@ -13,12 +13,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from typing import Any
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 
-from ldiv_db.database.catalog import SCHEMA, Column
-from ldiv_db.database.engine import Engine
+from ldiv_db.database.catalog import SCHEMA, named_table
 from ldiv_db.database.errors import AuditError, DatabaseError, refused
 from ldiv_db.database.files import undone
 from ldiv_db.database.names import Identifier, Relation
@@ -26,15 +24,12 @@ from ldiv_db.database.postgres import OTHERS_NOW
 from ldiv_db.database.traits_there import told_of_history
 from ldiv_db.policy.release_columns import CLASS_ID
 from ldiv_db.policy.resolve import Findings, Resolved
-from ldiv_db.policy.sources import SourcePlace
 from ldiv_db.policy.targets import ONLY, Target
-from ldiv_db.publishing.counted_source import SQL, CountedSource, PlanThere
+from ldiv_db.publishing.counted_source import SQL, PlanThere
 from ldiv_db.publishing.destination import Destination
-from ldiv_db.publishing.draft import Draft, entries_of
-from ldiv_db.publishing.fingerprints import ReadColumn
-from ldiv_db.publishing.history import ChangedError, Watch
+from ldiv_db.publishing.draft import Draft
 from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN
-from ldiv_db.publishing.ledger_there import LedgerThere
+from ldiv_db.publishing.place_there import PlaceThere
 from ldiv_db.publishing.result import Result
 
 #: How the names of tables begin that are there for the time of a run, and of what goes with them.
@@ -43,33 +38,21 @@ _STAGED, _PLAN, _COPY, _ASIDE = "ldiv_new", "ldiv_plan", "ldiv_put", "ldiv_old"
 _LOOSE = ("postgres", "sqlite")
 
 
-class InWarehouse(Destination, SourcePlace):
-    """A table of the source's warehouse, where both lie."""
+class InWarehouse(Destination):
+    """A table of the source's warehouse, the `place` of both."""
 
-    def __init__(self, engine: Engine, source: CountedSource, target: Target, table: Relation, ledger: LedgerThere):
-        super().__init__(engine)
-        self.source = source
+    def __init__(self, place: PlaceThere, target: Target):
+        super().__init__(place.engine)
+        self.keeper = self._place = place
+        self.run_id = place.run_id
+        self.source = place.source
         self.target = target
-        self.table = table
-        self._ledger = ledger
-        #: What is open while the source is read.
-        self.reading = ExitStack()
+        self.table = named_table(target.table or "", "target.table")
+        self._ledger = place.ledger
 
     @property
     def folder(self) -> None:
         return None
-
-    def let_go(self) -> None:
-        self.reading.close()
-
-    def recounted(self, columns: Sequence[ReadColumn]) -> Relation:
-        return self.source.recounted(self.engine, columns)
-
-    def kept_warnings(self, kept: Sequence[Column], individual: Column | None) -> list[str]:
-        return self.source.kept_warnings(kept, individual)
-
-    def bring_series(self, series: str) -> None:
-        self._ledger.bring_series(self.engine, series)
 
     @contextmanager
     def opened(self, resolved: Resolved | None = None) -> Iterator[Mapping[str, Relation]]:
@@ -154,13 +137,6 @@ class InWarehouse(Destination, SourcePlace):
             return there.rows(differing) == [(0,)]
         return True
 
-    def entered(self, watch: Watch) -> dict[str, Any]:
-        entries = entries_of(watch.run_id)
-        if self.source.there.takes_back:
-            self._ledger.hold(self.engine, entries, watch)
-        self._ledger.enter(self.engine, entries, watch)
-        return {}
-
     def publish(self, draft: Draft) -> Result:
         there = self.source.there
         with there.moment(self.table):
@@ -173,10 +149,7 @@ class InWarehouse(Destination, SourcePlace):
 
         Within a transaction other runs of the source are held off, and OvertakenError is raised if one was faster.
         """
-        if not self.source.is_as_counted(self.engine):
-            raise ChangedError(draft.classes.resolved.source.name)
-        if self.source.there.takes_back:  # before the target is looked at, which a faster run may have made
-            self._ledger.hold(self.engine, draft.entries, draft.watch)
+        self._place.require_same(draft.entries, draft.watch)  # before the target, which a faster run may have made
         if not draft.extends:
             self.refuse()
 

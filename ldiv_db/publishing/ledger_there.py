@@ -122,11 +122,15 @@ class LedgerThere:
             if (run["status"], run["target"]) == (WRITTEN, target):
                 in_place = run["run_id"] not in gone
                 ledger.settle_run(engine, run["run_id"], in_place)
-                if in_place:
-                    self._there.change(self.table("run"), {"status": PUBLISHED}, {"run_id": run["run_id"]})
-                else:
-                    for name in RUN_TABLES:
-                        self._there.change(self.table(name), None, {"run_id": run["run_id"]})
+                self.settle_run(run["run_id"], in_place)
+
+    def settle_run(self, run_id: str, in_place: bool) -> None:
+        """Settle a run there: published, or if it is not in place it never was."""
+        if in_place:
+            self._there.change(self.table("run"), {"status": PUBLISHED}, {"run_id": run_id})
+            return
+        for name in RUN_TABLES:
+            self._there.change(self.table(name), None, {"run_id": run_id})
 
     def lacking(self) -> list[str]:
         """The tables that are not there."""

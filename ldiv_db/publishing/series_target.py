@@ -31,6 +31,7 @@ from ldiv_db.publishing.in_file import DatabaseFile, DataFile, InFile
 from ldiv_db.publishing.in_warehouse import InWarehouse
 from ldiv_db.publishing.inference import Release
 from ldiv_db.publishing.ledger import Entry
+from ldiv_db.publishing.place_there import PlaceThere
 from ldiv_db.publishing.refusals import check_file, refuse_catalog_schema, refuse_database_name, refuse_log
 from ldiv_db.publishing.series import name_of
 
@@ -218,7 +219,9 @@ def series_target_of(
     path = place.path if isinstance(place, InFile) else None
     prefix: Table = FileRelation("", place.name) if isinstance(place, DataFile) else place.tables[ONLY]
     name = name_of(engine, str(target) if path or target.database else str(prefix), path)
-    goes = there if isinstance(there, InWarehouse) and path is None else place
+    if path and there:
+        raise refused("target.file", "every night of a table in a warehouse goes to a table there", "name a table")
+    goes = InWarehouse(there, target) if isinstance(there, PlaceThere) else place
     return SeriesTarget(algorithm, prefix, name, goes, target.prefix is None, target.if_exists == "replace")
 
 

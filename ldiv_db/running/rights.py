@@ -57,7 +57,7 @@ def require_rights(destination: Destination, policy: Policy, name: str = ONLY) -
     migrate.pending(engine)
 
 
-def require_rights_there(there: Warehouse, policy: Policy, target: Relation, ledger: LedgerThere) -> None:
+def require_rights_there(there: Warehouse, policy: Policy, target: Relation | None, ledger: LedgerThere) -> None:
     """The same of a run in a warehouse, as far as that says what a user may do: PostgreSQL does."""
     if there.dialect != "postgres":
         return
@@ -65,14 +65,17 @@ def require_rights_there(there: Warehouse, policy: Policy, target: Relation, led
         _require_none(_lacking_there(there, policy, target, ledger))
 
 
-def _lacking_there(there: Warehouse, policy: Policy, target: Relation, ledger: LedgerThere) -> list[str]:
-    user, (*schema, name), run = postgres.writing_user(there.rows), target.parts[-2:], ledger.table("run")
-    place = schema[0] if schema else postgres.schema_of(there.rows)
-    on_target = _on_target(policy, place, name, postgres.columns_held(there.rows, place, name))
+def _lacking_there(there: Warehouse, policy: Policy, target: Relation | None, ledger: LedgerThere) -> list[str]:
+    user, run = postgres.writing_user(there.rows), ledger.table("run")
     on_ledger = [Right("USAGE", run.parts[-2]), *_on_ledger(policy, run.parts[-2], ledger_there.READ)]
-    # What is staged lies beside the target, and whoever keeps others off a table may do more than add to it.
-    locks = [Right(REMOVE, place, name)] if Right(ADD, place, name) in on_target else []
-    lines = grants_lacking(there.rows, [*on_target[:1], Right("CREATE", place), *on_target[1:], *locks])
+    lines = []
+    if target:
+        *schema, name = target.parts[-2:]
+        place = schema[0] if schema else postgres.schema_of(there.rows)
+        on_target = _on_target(policy, place, name, postgres.columns_held(there.rows, place, name))
+        # What is staged lies beside the target, and whoever keeps others off a table may do more than add to it.
+        locks = [Right(REMOVE, place, name)] if Right(ADD, place, name) in on_target else []
+        lines = grants_lacking(there.rows, [*on_target[:1], Right("CREATE", place), *on_target[1:], *locks])
     to_make = [Right("CREATE", run.parts[-2])] if ledger.lacking() else []
     lacks = bool(grants_lacking(there.rows, to_make))
     return [*lines, *(_for_owner(user, on_ledger) if lacks else grants_lacking(there.rows, on_ledger))]

@@ -24,6 +24,8 @@ from ldiv_db.policy.sensitive import Required, absent_values, asked_l
 from ldiv_db.policy.sources import place_of
 from ldiv_db.publishing.destination import Destination
 from ldiv_db.publishing.destinations import destination_of
+from ldiv_db.publishing.in_warehouse import InWarehouse
+from ldiv_db.publishing.place_there import PlaceThere
 from ldiv_db.publishing.refusals import TargetCheck
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.units import Units, units_of
@@ -47,12 +49,10 @@ def resolve_run(engine: Engine, policy: Policy, folder: Path) -> RunSpec:
 
     Raises DatabaseError if a run may not write what it has to.
     """
-    there = place_of(policy.source)
-    if there is None and not problems_of(policy):
+    if place_of(policy.source) is None and not problems_of(policy):
         with suppress(PolicyError):  # which is told with all others
             require_rights(destination_of(engine, policy.targets, folder, policy.released.all), policy)
-    target = there.checked if there else partial(_checked_destination, engine)
-    resolved, algorithm = resolve_algorithm(engine, policy, folder, target=target)
+    resolved, algorithm = resolve_algorithm(engine, policy, folder, target=partial(_checked_destination, engine))
     return RunSpec(resolved, algorithm, resolved.judged["target"])
 
 
@@ -64,10 +64,13 @@ def resolve_algorithm(engine: Engine, policy: Policy, folder: Path, **checks: Ch
 
 
 def _checked_destination(engine: Engine, found: Findings) -> Destination | None:
-    policy, released = found.policy, found.policy.released
+    policy, released, place = found.policy, found.policy.released, place_of(found.policy.source)
+    if isinstance(place, PlaceThere) and policy.target.file is None:
+        return InWarehouse(place, policy.target).checked(found)
     if policy.target.prefix is not None:
         return None
     destination = destination_of(engine, policy.targets, found.folder, released.all)
+    destination.keeper = place
     if found.source is not None:
         types = None if found.columns is None else released.types(found.columns)
         TargetCheck(destination, policy, found.folder, [found.source], types).refuse()

@@ -23,8 +23,8 @@ from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.sources import Frame
 from ldiv_db.publishing.counted_source import place_counts
 from ldiv_db.publishing.history import new_run
-from ldiv_db.publishing.in_warehouse import InWarehouse
 from ldiv_db.publishing.ledger_there import LedgerThere
+from ldiv_db.publishing.place_there import PlaceThere
 from ldiv_db.recoding.counting import counted_columns
 from ldiv_db.running.estimate import READING
 from ldiv_db.running.rights import require_rights_there
@@ -43,10 +43,12 @@ def opened_there(
     lets go of its source. `schema` is where the ledger lies there, `ldiv` by default.
     """
     refuse([*problems_of(policy), *unsupported(policy, there)])
-    target, ledger = named_table(policy.target.table or "", "target.table"), LedgerThere(there, schema or SCHEMA)
+    target = None if policy.target.file else named_table(policy.target.table or "", "target.table")
+    ledger = LedgerThere(there, schema or SCHEMA)
     there.run = f"ldiv_db {(run_id := new_run())}"
     require_rights_there(there, policy, target, ledger)
-    there.refuse_place(target)
+    if target:
+        there.refuse_place(target)
     known = {name.lower() for name in policy.quasi_identifiers}
     with (
         memory_for_counts(there.settings) as here,
@@ -59,16 +61,17 @@ def opened_there(
         columns = there.columns(table)
         refuse(_column_problems(policy, columns))
         is_of_rows = any(limit_problems(policy, "weight"))
-        kept = () if policy.key else policy.keep
-        source, placed = place_counts(engine, there, table, columns, counted_columns(policy), kept, is_of_rows)
+        wanted, kept = counted_columns(policy), () if policy.key else policy.keep
+        if target is None:  # what is kept goes to a file here
+            wanted, kept = list(dict.fromkeys([*wanted, *kept])), ()
+        source, placed = place_counts(engine, there, table, columns, wanted, kept, is_of_rows)
         for population in {spec.argument["population"] for spec in policy.require if spec.counts_people}:
             resolve_source(engine, population, context.folder, "require.population")  # counted now, as the source is
         if not engine.count(source.counts):
             raise InfeasibleError(f"{policy.source} is empty: there is nothing to publish")
-        # Named, as an algorithm that is left open would be taken from those that recode all rows by one rule.
-        place = InWarehouse(engine, source, policy.target, target, ledger)
-        place.run_id, place.reading = run_id, reading
+        place = PlaceThere(engine, source, ledger, reading, run_id)
         counts = Frame(CallerView(placed.parts, "source"), str(policy.source), place)
+        # Named, as an algorithm that is left open would be taken from those that recode all rows by one rule.
         changes = {"source": counts, "weight": source.number, "algorithm": policy.algorithm}
         ledger.bring(engine)
         yield engine, policy.model_copy(update=changes)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -70,6 +74,52 @@ def test_a_source_that_changes_while_a_run_plans_is_counted_again(
     assert len(done) == 1 and result.loss.rows_published == (60 if kept else 51)
     if kept:
         assert 1003 in {rid for (rid,) in there.query("SELECT rid FROM released")}
+
+
+#: A run that is killed where its file is moved.
+KILLED = """
+import os, sqlite3, sys
+import ldiv_db
+from ldiv_db.publishing import in_file
+from there_beds import policy
+
+def dying(*given, move=in_file.move):
+    move(*given) if sys.argv[2] == "moved" else None
+    os._exit(9)
+
+in_file.move = dying
+os.chdir(sys.argv[1])
+ldiv_db.run(sqlite3.connect("w.sqlite"), policy(target={"file": "r.parquet", "if_exists": "replace"}))
+"""
+
+
+@pytest.mark.parametrize("moment", some(["written", "moved"], 1))
+def test_the_ledger_there_learns_of_a_file_whose_run_was_killed(con: Any, tmp_path: Path, moment: str) -> None:
+    with closing(lite(tmp_path, ROWS)) as there:
+        ran = [sys.executable, "-c", KILLED, str(tmp_path), moment]
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        assert subprocess.run(ran, env=environment, check=False).returncode == 9
+        assert there.execute("SELECT status FROM ldiv_run").fetchall() == [("written",)]
+        asked = policy(target={"file": "r.parquet", "if_exists": "replace"})
+        result = ldiv_db.run(there, asked, folder=tmp_path)
+        runs = dict(there.execute("SELECT run_id, status FROM ldiv_run").fetchall())
+    assert set(runs.values()) == {"published"} and len(runs) == 1 + (moment == "moved") and result.run_id in runs
+    assert con.execute(f"SELECT count(*) FROM '{tmp_path}/r.parquet'").fetchall() == [(60,)]
+    assert {path.name for path in tmp_path.iterdir()} == {"r.parquet", "w.sqlite"}
+
+
+def test_a_file_of_a_source_that_changed_meanwhile_is_of_the_rows_as_they_are(
+    con: Any, tmp_path: Path, planning: Any
+) -> None:
+    with closing(lite(tmp_path, ROWS)) as there:
+
+        def change() -> None:
+            there.execute("DELETE FROM people WHERE rid < 9")
+            there.commit()
+
+        done = planning(change)
+        ldiv_db.run(there, policy(target={"file": "r.parquet"}), folder=tmp_path)
+    assert len(done) == 1 and con.execute(f"SELECT count(*) FROM '{tmp_path}/r.parquet'").fetchall() == [(51,)]
 
 
 def test_a_source_that_changes_each_time_ends_the_run_and_leaves_the_old_release(

@@ -150,7 +150,6 @@ def test_what_is_not_for_spark_is_refused_by_name(spark, con):
     for change, said in {
         ("key", "name"): "two nights at once in spark",
         ("source", "nowhere"): "source: nowhere: ",
-        ("target", "t.csv"): "it is not a table of the warehouse",
         ("algorithm", "anatomy"): "publishes tables of single rows",
         ("target", "ldiv.mine"): "schema 'ldiv' is the ledger's own",
     }.items():
