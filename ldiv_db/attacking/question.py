@@ -215,6 +215,9 @@ def refuse_replay(replay: Replay, policy: Policy | None) -> None:
     if policy is None:
         refuse([*problems, Problem("replay", "needs the policy of the release", "give --policy")])
         return
+    if policy.decomposes and policy.key is None:
+        what = "numbers rows without a key by their values, which worlds exchange"
+        problems.append(Problem("replay", what, "name a key in the policy"))
     if any(setting.set for setting in policy.sensitive.values()):
         problems.append(Problem("replay", "compares releases by single values, not sets"))
     elif any(setting.same for setting in policy.sensitive.values()):

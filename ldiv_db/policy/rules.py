@@ -109,7 +109,7 @@ RULES: tuple[PolicyRule, ...] = (
         lambda p: p.decomposes and not p.target.prefix, "target.prefix", "is required: every release has its tables"
     ),
     PolicyRule(
-        lambda p: is_over_time(p) and p.key is None,
+        lambda p: is_over_time(p) and p.key is None and not p.decomposes,
         "key",
         "is required: the column that says which row is which over time",
     ),

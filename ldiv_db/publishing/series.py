@@ -101,8 +101,10 @@ class Key:
         return other is not None and self.kind == other.kind
 
 
-def key_of(column: Column) -> Key:
-    """The key that is such a column of the source."""
+def key_of(column: Column | None) -> Key:
+    """The key that is such a column of the source; one without a name if there is none."""
+    if column is None:
+        return Key("", INTEGER)
     if column.is_integer or _INTEGERS.fullmatch(column.type):
         return Key(column.name, INTEGER)
     return Key(column.name, TEXT if _TEXTS.fullmatch(column.type) else column.type)
@@ -155,6 +157,8 @@ def open_series(engine: Engine, name: str, algorithm: str, key: Key) -> Series:
         return Series(name, secrets.token_urlsafe(_SECRET_BYTES), key)
     if noted["algorithm"] != algorithm and {noted["algorithm"], algorithm} & set(DECOMPOSITIONS):
         raise refused("algorithm.name", f"the releases of {name} were made by {noted['algorithm']}", ANOTHER_TARGET)
+    if not key.name or noted.get("key_name") == "":
+        raise refused("key", f"{name} is published, and without a key nothing can go on from it", ANOTHER_TARGET)
     before = Key(noted["key_name"], noted["key_kind"]) if noted.get("key_name") else None
     check_key(key, before)
     entries = releases(engine, name)

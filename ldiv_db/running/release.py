@@ -96,7 +96,6 @@ def first_start(engine: Engine, resolved: Resolved) -> ReleaseStart:
 
     Nobody looks at hashes of its keys, so that any word will do for the secret of these.
     """
-    assert resolved.source.key is not None  # noqa: S101 - releases over time have one
     columns = resolved.released.all
     target = series_target_of(engine, resolved.target, resolved.algorithm, resolved.folder, columns=columns)
     series = Series(target.name, "nothing", key_of(resolved.source.key))
@@ -105,7 +104,6 @@ def first_start(engine: Engine, resolved: Resolved) -> ReleaseStart:
 
 def _start(resolved: Resolved, target: SeriesTarget, begun: float) -> ReleaseStart:
     engine, algorithm, source = target.engine, resolved.algorithm, resolved.source
-    assert source.key is not None  # noqa: S101 - releases over time have one
     series = open_series(engine, target.name, algorithm, key_of(source.key))
     resolved = _as_before(resolved, series)
     require_same(resolved, series)
@@ -172,6 +170,9 @@ def _published_beside(resolved: Resolved, published: Published) -> list[str]:
         what = f"run {run_id} published this source without a key, so that its release does not go together with these"
         hint = f"`ldiv runs withdraw DATABASE {run_id}`, if it was never handed out; or over_time: independent"
         raise refused("key", what, f"{hint}, and make sure that nobody has both")
+    if published.latest_release and resolved.source.key is None and resolved.policy.over_time is None:
+        what = f"{published.latest_release} published this source, and without a key nothing is held against it"
+        raise refused("key", what, "give the key of a series, or over_time: independent, if nobody has both")
     other = published.latest_release or (f"run {run_id}" if run_id else "")
     what = f"{other} published this source as well: this series is another draft of it"
     return [f"{what}. {HAND_OUT_ONE}"] if other else []

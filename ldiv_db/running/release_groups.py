@@ -39,7 +39,7 @@ from ldiv_db.requirements import Attribute
 Create = Callable[..., None]
 
 
-#: Rows left over join groups at once, and are not kept back, in the algorithms that know no releases over time.
+#: Rows left over join groups at once, and are not kept back, where no later release takes them.
 AT_ONCE = -1
 
 
@@ -103,7 +103,11 @@ class DecomposedDraft(SeriesDraft):
     @property
     def notes(self) -> list[str]:
         note = self.combined.note if self.combined else None
-        return [*map(str, self.groups.refused), *self.start.resolved.warnings, *([note] if note else [])]
+        outside = self.matched.rows_in - self.matched.left_out - self.groups.rows
+        is_last = outside and self.start.source.key is None
+        left = f"{rows_phrase(outside)} found no group, and no release without a key takes them up: lower l"
+        told = [*([left] if is_last else []), *([note] if note else [])]
+        return [*map(str, self.groups.refused), *self.start.resolved.warnings, *told]
 
 
 def plan_groups(
@@ -117,7 +121,8 @@ def plan_groups(
     engine, resolved, series, matched = start.engine, start.resolved, start.series, match_rows(start, coding, world)
     options = decomposition_options(resolved.algorithm, resolved.options)
     rows = coding.encode(matched.rows, side_columns, MATCHED)
-    keeps_back = resolved.algorithm == "decomposition_plus" and not resolved.transparent
+    is_last = resolved.transparent or resolved.source.key is None
+    keeps_back = resolved.algorithm == "decomposition_plus" and not is_last
     waits = options.starvation if keeps_back else AT_ONCE
     attributes = (coding.primary, coding.others)
     task = Grouping(engine, rows, *attributes, options, resolved.source.seed, series.next, context.listener.on_progress)

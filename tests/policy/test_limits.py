@@ -64,7 +64,6 @@ def over_time(document: dict) -> None:
 def grouped(name: str, document: dict) -> None:
     """By a decomposition, whose requirements stand with the attributes."""
     document.pop("require", None)
-    over_time(document)
     document["algorithm"] = name
     document["target"] = {"prefix": "pub"}
     for setting in document["sensitive"].values():
@@ -282,7 +281,8 @@ def apart(algorithm: str | None, document: dict) -> None:
 def ungrouped(algorithm: str, document: dict) -> None:
     """One table, under `require`."""
     document |= {"algorithm": algorithm, "require": [{"frequency": 2}], "target": {"table": "pub"}}
-    part(document)["identifiers"].append(document.pop("key"))
+    if "key" in document:
+        part(document)["identifiers"].append(document.pop("key"))
     for setting in document["sensitive"].values():
         setting.pop("l")
 

@@ -35,7 +35,7 @@ from typing import Any, NamedTuple
 
 from ldiv_db.policy.limits import FEATURES, LIMITS
 from ldiv_db.policy.reading import load_policy
-from tests.policy.test_limits import GIVEN, broken_of, has, of_person, part, plain
+from tests.policy.test_limits import GIVEN, broken_of, has, of_person, over_time, part, plain
 
 
 def _nothing(document: dict[str, Any]) -> None:
@@ -150,7 +150,7 @@ AXES |= {
         "means": Value(("means and medians",)),
         "transparent": Value(("transparent",)),
         "counts": Value(("weight",)),
-        "decomposition": Value(("decomposition",)),
+        "decomposition": Value(("decomposition",), over_time),
     },
     "require": {
         name: Value(("comparisons",) if name == "t_closeness" else (), _requires({name: said}) if number else _nothing)

@@ -71,3 +71,19 @@ def test_a_series_of_an_older_version_has_its_key_noted_by_the_next_release(con,
         return
     assert ldiv_db.run(con, CLASSES).figures["rows_first_published"] == 0
     assert con.execute(NOTED).fetchall() == [("id", "integer")]
+
+
+def test_groups_without_a_key_are_one_release_of_all_rows_whatever_their_order(con, people):
+    """Rows that are left over join groups, as there is no next release; nor does another of the source go beside."""
+    alone = {key: said for key, said in GROUPS.items() if key != "key"} | {"identifiers": ["id", "other"], "seed": 3}
+    con.execute("INSERT INTO people SELECT 10, other, person, 'd' FROM people LIMIT 1")
+    con.execute("CREATE TABLE turned AS FROM people ORDER BY id DESC")
+    for number, source in enumerate(("people", "turned")):
+        independent = {"source": source, "target": {"prefix": f"pub.q{number}"}, "over_time": "independent"}
+        assert ldiv_db.run(con, alone | independent).figures["rows_waiting"] == 0
+        assert ldiv_db.check(con, f"pub.q{number}_1_qid", policy=alone).holds
+    for suffix in ("qid", "sa"):
+        assert con.execute(f"FROM pub.q0_1_{suffix}").fetchall() == con.execute(f"FROM pub.q1_1_{suffix}").fetchall()
+    for other in (alone, alone | {"target": {"prefix": "pub.q0"}}, GROUPS | {"target": {"prefix": "pub.q0"}}):
+        with refuses("key"):
+            ldiv_db.run(con, other)

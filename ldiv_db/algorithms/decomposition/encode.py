@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ldiv_db.algorithms.decomposition.grouping import Secret
 from ldiv_db.database.engine import Engine
@@ -24,7 +24,7 @@ _NODES = {"node": "INTEGER", "low": "INTEGER", "high": "INTEGER", "height": "INT
 class DecompositionCoding(Copied):
     """A TEMP copy of a source under working names, and the codes of its sensitive values.
 
-    These are in the policy's order, the primary one among them.
+    These are in the policy's order, the primary one among them. Rows without a key have a number for one.
     """
 
     engine: Engine
@@ -59,10 +59,16 @@ def read_source(engine: Engine, resolved: Resolved) -> DecompositionCoding:
     if columns:
         what = "has -0.0, which is equal to 0.0, or NaN with a sign"
         raise PolicyError(Problem(f"sensitive.{c.column.name}", what, "take it off in a view") for c in columns)
-    (key,) = renamed("h", [source.key_name])
-    taking = Snapshot(engine, source, [key], shown="qk")
+    (key,) = renamed("h", [source.key_name or "h1"])
+    taking = Snapshot(engine, source, [key] if source.key else [], shown="qk")
     copied = taking.taken()
-    require_keys(engine, source, copied.snapshot, key.alias)
+    if source.key:
+        require_keys(engine, source, copied.snapshot, key.alias)
+    else:  # rows that are equal in what is published beside values are told apart by these alone
+        codes = [column.alias for column in renamed("s", names_of(source.sensitive))]
+        numbered = engine.materialise("snapshot", "decomposition/number_copies", rows=copied.snapshot, columns=codes)
+        engine.drop(copied.snapshot)
+        copied = replace(copied, snapshot=numbered)
     taking.check(copied.snapshot)
     secrets = _secrets(engine, resolved, copied.snapshot)
     identifying = renamed("q", [qi.name for qi in source.quasi_identifiers])
