@@ -208,12 +208,16 @@ def seed_of(engine: Engine, target: str) -> int | None:
 
 
 def auto_found(engine: Engine, target: str, specs: Sequence[RequirementSpec]) -> Sequence[RequirementSpec]:
-    """Requirements with `auto` as the last run to the target found it, where the ledger has one number of it."""
+    """Requirements with `auto` as the last run or release of a target found it, if the ledger has one number of it."""
     if not any(spec.is_auto for spec in specs):
         return specs
     known = [run for run in runs(engine) if (run["target"], run["status"]) == (target, PUBLISHED)]
     of_run = [Where("run_id", run["run_id"]) for run in known[-1:]]
     met = engine.find(table(engine, "run_requirement"), "requirement", "parameters", where=of_run) if known else []
+    nights = [one for one in releases(engine) if target in one.report.get("tables", ()) and one.status == PUBLISHED]
+    met += [
+        (one["name"], json.dumps(one["parameters"])) for one in (nights[-1].report["requirements"] if nights else ())
+    ]
 
     def settled(spec: RequirementSpec) -> RequirementSpec:
         found = {parameters for name, parameters in met if name == spec.name}
