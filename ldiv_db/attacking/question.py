@@ -15,8 +15,7 @@ from typing import Any
 
 from ldiv_db.attacking.columns import Columns, columns_asked, columns_by_policy
 from ldiv_db.attacking.matching import BUDGET
-from ldiv_db.auditing.check import CheckRequest, refuse_request
-from ldiv_db.auditing.subject import pair_of
+from ldiv_db.auditing.check import CheckRequest, asked_pair, check_request, refuse_request
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.context import Listener
 from ldiv_db.database.data_files import Table
@@ -141,7 +140,7 @@ class AttackRequest:
         """The requirements that the table is held to: those asked for, or else those of the policy."""
         if self.require is not None:
             return read_requirements(self.require)
-        return list(policy.require) if policy else []
+        return list(policy.of_groups if policy.decomposes else policy.require) if policy else []
 
     def high_risk(self, policy: Policy | None) -> Decimal:
         """The risk above which one is high; raises PolicyError for what is no number."""
@@ -150,12 +149,15 @@ class AttackRequest:
 
     def columns(self, engine: Engine, published: Table, policy: Policy | None) -> Columns:
         """The columns that attackers see, by name or by the policy; raises PolicyError for both."""
-        pair = pair_of(self.sensitive_table, self.group, self.count, partial(open_given, engine))
+        pair = asked_pair(self, policy, partial(open_given, engine))
         folder, require = Path(self.folder), self.promised(policy)
         if policy is None:
             named = names_of(self.qi), read_sensitive(self.sensitive), require, self.class_column
             question = CheckRequest(*named, pair=pair, folder=folder, individual=self.individual)
             return columns_asked(engine, published, question)
+        if policy.decomposes and not (self.qi or self.sensitive or self.class_column):
+            question = check_request(policy, pair=pair, require=require, folder=folder)
+            return columns_asked(engine, published, replace(question, quasi_identifiers=[*policy.quasi_identifiers]))
         if self.qi or self.sensitive or self.class_column or pair:
             raise PolicyError([Problem("policy", "already names the columns: leave this out")])
         found = replace(columns_by_policy(engine, published, policy, folder), require=require)

@@ -151,6 +151,16 @@ def check_request(policy: Policy | None, **given: Any) -> CheckRequest:
     return replace(request, **given)
 
 
+def asked_pair(asked: Any, policy: Policy | None, open_table: Callable[[Any, str], Table]) -> Pair | None:
+    """The pair of tables that is named, or that which a policy publishes; raises PolicyError for half of one."""
+    suffixes = DECOMPOSITIONS.get(policy.algorithm.name, ()) if policy else ()
+    is_whole, named = not (asked.sensitive_table or asked.group or asked.count), str(asked.table)
+    if is_whole and suffixes and named.endswith(f"_{suffixes[0]}"):
+        values = open_table(named.removesuffix(suffixes[0]) + suffixes[1], "sensitive-table")
+        return Pair(values, GROUP_ID, COUNT if policy and policy.algorithm.name == "anatomy" else None)
+    return pair_of(asked.sensitive_table, asked.group, asked.count, open_table)
+
+
 @dataclass(frozen=True)
 class AuditRequest:
     """A published table, its columns, and what must hold of it, as a caller names them."""
@@ -177,15 +187,6 @@ class AuditRequest:
     group: str | None = asked(None)
     count: str | None = asked(None)
 
-    def pair(self, policy: Policy | None, open_table: Callable[[Any, str], Table]) -> Pair | None:
-        """The pair of tables that is named, or that which a policy publishes; raises PolicyError for half of one."""
-        suffixes = DECOMPOSITIONS.get(policy.algorithm.name, ()) if policy else ()
-        is_whole, named = not (self.sensitive_table or self.group or self.count), str(self.table)
-        if is_whole and suffixes and named.endswith(f"_{suffixes[0]}"):
-            values = open_table(named.removesuffix(suffixes[0]) + suffixes[1], "sensitive-table")
-            return Pair(values, GROUP_ID, COUNT if policy and policy.algorithm.name == "anatomy" else None)
-        return pair_of(self.sensitive_table, self.group, self.count, open_table)
-
     def question(self, policy: Policy | None, open_table: Callable[[Any, str], Table]) -> CheckRequest:
         """The request by what its `policy` says; raises PolicyError if nothing is required, or for half of a pair."""
         return check_request(
@@ -197,7 +198,7 @@ class AuditRequest:
             suppressed=self.suppressed,
             individual=self.individual,
             position=self.position,
-            pair=self.pair(policy, open_table),
+            pair=asked_pair(self, policy, open_table),
             folder=None if self.folder is None else Path(self.folder),
             twice=self.twice,
         )

@@ -62,7 +62,7 @@ class Release:
 
     @cached_property
     def attacks(self) -> Any:
-        with self.home.reading("stays") as (con, table):
+        with self.home.reading(f"pub_{len(self.nights)}_qid" if self.decomposes else "stays") as (con, table):
             where = (self.home.connection,) if self.cell.tables == "several" else (con, table)
             return ldiv_db.attack(*where, policy=self.home.judged(), folder=self.home.folder).attacks
 

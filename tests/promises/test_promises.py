@@ -271,7 +271,6 @@ def test_measures_say_what_the_run_said(release: Release) -> None:
         assert found.as_dict()["rows_published"] == len(release.rows)
 
 
-@asked_of(lambda cell: cell.form != "decomposition")
 def test_attacks_gain_no_more_than_was_promised(release: Release) -> None:
     gains = [gain for attack in release.attacks for gain in attack.gains if gain.bound is not None]
     assert (gains or not REQUIRED[release.cell.require][1]) and all(gain.gain <= gain.bound + 1e-9 for gain in gains)
