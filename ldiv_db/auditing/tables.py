@@ -201,6 +201,15 @@ def check_tables(engine: Engine, policy: Policy, asked: AuditRequest, watch: Wat
     return PublishedTables.open(engine, policy, folder, asked.require).audits(asked.twice or None, watch)
 
 
+def judged_of(wanted: Mapping[str, Sequence[Requirement]]) -> dict[str, Sequence[Requirement]]:
+    """What is judged of each column of all that is `wanted`, but what is of all people, if there is more.
+
+    People of a class have as many rows everywhere: what is asked of all holds for those with values.
+    """
+    of_all = wanted[ROWS_ALONE.name]
+    return {name: [one for one in own if not name or one not in of_all] or own for name, own in wanted.items()}
+
+
 def audit_tables(
     engine: Engine,
     tables: Sequence[PublishedTable],
@@ -217,16 +226,14 @@ def audit_tables(
         joined = JoinedTables.of(engine, tables)
         people = joined.people()
         second = _SecondReading.of(engine, tables, joined.count)
-        for name, requirements in wanted.items():
+        for name, requirements in judged_of(wanted).items():
             own = _with_column(tables, name)
             with engine.scope():
                 first = joined.seen(people, name)
                 if own is not None and not engine.count(first.table):
                     continue  # nobody has a row of that table
-                # People of a class have as many rows everywhere: what is asked of all holds for those with values.
-                asked = [one for one in requirements if not name or one not in wanted[ROWS_ALONE.name]]
                 subject = replace(first, position="place", again=second.again(first, name))
-                audit = audit_table(engine, subject, name, asked or requirements, watch=watch, twice=twice)
+                audit = audit_table(engine, subject, name, requirements, watch=watch, twice=twice)
             audits.append(replace(audit, rows=rows[own.name] if own else sum(rows.values())))
     return audits
 

@@ -333,7 +333,8 @@ class RunDraft(Draft):
             table = catalog.read_once(engine, where[ONLY])
             audits = self.classes.audits(table, self.earlier_rows)
             if not self.extends:
-                self.hashed = hash_release(engine, table, self.result.earlier.fingerprint, self.resolved)
+                queries = self.resolved.policy.preserve
+                self.hashed = hash_release(engine, {ONLY: table}, self.result.earlier.fingerprint, queries)
         notes, earlier = (*self.result.notes, *self.noted), self.result.earlier.held_against(self.hashed)
         seconds = time.perf_counter() - self.begun
         return replace(self.result, audits=audits, notes=notes, earlier=earlier, seconds=seconds)

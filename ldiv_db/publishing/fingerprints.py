@@ -17,10 +17,11 @@ from typing import Any
 from ldiv_db.database.catalog import Column, columns_of, table_exists
 from ldiv_db.database.connections import database_version
 from ldiv_db.database.counted import RepeatedRows
-from ldiv_db.database.data_files import Table
+from ldiv_db.database.data_files import Table, Tables
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.resolve import Resolved
+from ldiv_db.policy.targets import ONLY
 from ldiv_db.recoding.snapshot import Snapshot, read_columns
 
 #: The parts of a policy that bear on no cell of the release: it is the same wherever it comes from and goes to. Of a
@@ -158,9 +159,18 @@ def hash_rows(
     return keyed(key, engine.record("publishing/summarise_content", **params))
 
 
-def hash_release(engine: Engine, where: Table, fingerprint: Fingerprint | None, resolved: Resolved) -> str | None:
-    """The keyed hash of a release that can be read there, of what it is asked, and of nothing else; None if none is."""
-    if fingerprint is None or (isinstance(where, Relation) and not table_exists(engine, where)):
+def hash_release(engine: Engine, where: Tables, fingerprint: Fingerprint | None, queries: Sequence[str]) -> str | None:
+    """The keyed hash of a release that can be read there, of its `queries`, and of nothing else; None if none is."""
+    if fingerprint is None:
+        return None
+    found = {name: _hash_table(engine, table, fingerprint, queries) for name, table in where.items()}
+    if None in found.values():
+        return None
+    return found[ONLY] if ONLY in found else keyed(fingerprint.key, sorted(found.items()))
+
+
+def _hash_table(engine: Engine, where: Table, fingerprint: Fingerprint, queries: Sequence[str]) -> str | None:
+    if isinstance(where, Relation) and not table_exists(engine, where):
         return None
     rows, weight, kept = where, None, ""
     if isinstance(where, RepeatedRows):
@@ -170,7 +180,7 @@ def hash_release(engine: Engine, where: Table, fingerprint: Fingerprint | None, 
     columns = [column for column in columns_of(engine, rows) if weight is None or column.name != weight.name]
     names, types = [Identifier(column.name) for column in columns], [(column.name, column.type) for column in columns]
     content = hash_rows(engine, rows, names, weight, fingerprint.key)
-    return keyed(fingerprint.key, (types, kept, content, resolved.policy.preserve))
+    return keyed(fingerprint.key, (types, kept, content, queries))
 
 
 def keyed(key: str, content: Any) -> str:

@@ -19,7 +19,7 @@ from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.verdict import Verdict
 
 #: What a result says of its release, whichever run publishes it.
-_FIGURES = ("algorithm", "l", "loss", "search", "notes", "similarity", "answers", "people")
+_FIGURES = ("algorithm", "l", "loss", "search", "notes", "similarity", "answers", "people", "tables")
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.data_files import Table, Tables
 from ldiv_db.policy.tables import PolicyTable
 from ldiv_db.publishing.draft import NewClasses, RunDraft, require_rows, write_rows
+from ldiv_db.publishing.fingerprints import hash_release
 from ldiv_db.publishing.result import Result
 from ldiv_db.requirements import Requirement
 
@@ -53,10 +54,13 @@ class TablesDraft(RunDraft):
             read = [self._as_written(self.members[table.name], table) for table in self.published(where)]
             audits = audit_tables(engine, read, self.wanted)
             require_good(audits)
+            found, queries = {**where, **{table.name: table.rows for table in read}}, self.resolved.policy.preserve
+            self.hashed = hash_release(engine, found, result.earlier.fingerprint, queries)
         people = audits[-1]
         loss = replace(result.loss, classes=people.classes, smallest_class=people.least_people or 0)
         notes = (*result.notes, *self.noted)
-        return replace(result, audits=audits, loss=loss, notes=notes, seconds=time.perf_counter() - self.begun)
+        seconds, earlier = time.perf_counter() - self.begun, result.earlier.held_against(self.hashed)
+        return replace(result, audits=audits, loss=loss, notes=notes, earlier=earlier, seconds=seconds)
 
     def _as_written(self, classes: NewClasses, table: PublishedTable) -> PublishedTable:
         """The table to be read; raises AuditError unless it has the rows that were planned."""

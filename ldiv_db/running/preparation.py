@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, PopulationCells, Task
+from ldiv_db.algorithms.base import Algorithm, Feasibility, PopulationCells
 from ldiv_db.algorithms.infeasible import explained, met_by_table
 from ldiv_db.algorithms.local.class_checker import refuse_whole
 from ldiv_db.attacking.covering import KnownAxis, label_axes, list_cells, open_population
@@ -28,22 +28,22 @@ from ldiv_db.display import Shown
 from ldiv_db.measuring.answers import check_queries
 from ldiv_db.measuring.least_loss.bounds import LossBound
 from ldiv_db.policy.resolve import Resolved
-from ldiv_db.policy.sensitive import smallest_class, unknown_harmless
+from ldiv_db.policy.sensitive import unknown_harmless
 from ldiv_db.publishing.destination import Destination
-from ldiv_db.publishing.fingerprints import key_of_release, versions
-from ldiv_db.publishing.history import Watch, look_back
-from ldiv_db.publishing.result import Earlier, Result
+from ldiv_db.publishing.fingerprints import key_of_release
+from ldiv_db.publishing.history import look_back
+from ldiv_db.publishing.result import Earlier
 from ldiv_db.recoding.encode import Coding, read_source
 from ldiv_db.recoding.encoded import Axis, Encoded, SensitiveAxis
-from ldiv_db.recoding.loss import Loss
 from ldiv_db.recoding.recode import label_spans
 from ldiv_db.recoding.snapshot import read_columns
 from ldiv_db.requirements import Attribute, Requirement
 from ldiv_db.requirements.reading import warn_of_values
 from ldiv_db.requirements.values import Named, listing
-from ldiv_db.running.estimate import READING, Estimate, estimate_run, expected
+from ldiv_db.running.estimate import READING, estimate_run, expected
+from ldiv_db.running.foreseen import Foreseen, Prepared
 from ldiv_db.running.remedies import other_policies, remedied
-from ldiv_db.running.run_spec import PreparedRun, RunSpec, l_of, refuse_forms
+from ldiv_db.running.run_spec import PreparedRun, RunSpec, refuse_forms
 from ldiv_db.running.tasks import task_of
 from ldiv_db.solving.auto import Chooser
 from ldiv_db.solving.levels import check_levels, leaves_rows, told_of_levels
@@ -93,53 +93,8 @@ def _place(
     return {"code": axis.code, "table": axis.table, "places": places}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Foreseen:
-    """What is known of a run before any work, once its policy can be met."""
-
-    task: Task
-    algorithm: Algorithm
-    feasibility: Feasibility
-    estimate: Estimate
-    #: Why this algorithm runs, if the policy left that open, and what of the policy bears on nothing.
-    reasons: Sequence[str] = ()
-    #: What a reader takes for one value where requirements count several; the audit says it of the release.
-    warnings: Sequence[str] = ()
-    #: What kept columns tell beyond classes.
-    kept: Sequence[str] = ()
-    #: What the ledger knows of earlier releases of the source, and the watch over it until one more is published.
-    earlier: Earlier = field(default_factory=Earlier)
-    watch: Watch | None = None
-    #: What tables that it replaces lose.
-    lost: Sequence[str] = ()
-    #: What was tried in a rehearsal, as the result of a run would have it.
-    tried: Sequence[Mapping[str, Any]] = ()
-
-    @property
-    def notes(self) -> list[str]:
-        """All that a plan says."""
-        said = (self.reasons, self.feasibility.notes, self.warnings, self.kept, self.estimate.notes, self.lost)
-        return [*self.earlier.told(), *(line for lines in said for line in lines)]
-
-    def drafted(self, plan: Plan, loss: Loss, notes: Iterable[str], **more: Any) -> Result:
-        """The result of a plan that loses so much, as far as it is known before its audit."""
-        assert self.watch  # noqa: S101 - what is published has looked back
-        algorithm, requirements = plan.algorithm or self.algorithm.name, self.task.requirements
-        return Result(
-            run_id=self.watch.run_id,
-            algorithm=algorithm,
-            l=l_of(algorithm, requirements, plan.l),
-            loss=loss,
-            versions=versions(),
-            notes=tuple(dict.fromkeys([*self.reasons, *notes])),
-            smallest_class=smallest_class(requirements),
-            earlier=self.earlier,
-            **more,
-        )
-
-
 @dataclass(frozen=True, repr=False, kw_only=True)
-class Preparation(Shown, PreparedRun, Foreseen):
+class Preparation(Shown, PreparedRun, Prepared):
     """A policy that its source can meet: what runs next, with the table encoded."""
 
     destination: Destination
@@ -151,6 +106,27 @@ class Preparation(Shown, PreparedRun, Foreseen):
     efforts: Mapping[str, float] = field(default_factory=dict)
     #: What no local recoding loses less than, if it was asked for.
     bound: LossBound | None = None
+
+    @property
+    def replaces(self) -> bool:
+        return self.resolved.target.if_exists == "replace"
+
+    @property
+    def queries(self) -> Sequence[str]:
+        return self.resolved.policy.preserve
+
+    @property
+    def is_there(self) -> bool:
+        return self.resolved.source.place is not None
+
+    def let_go(self) -> None:
+        self.resolved.source.let_go()
+
+    @property
+    def named(self) -> dict[str, Any]:
+        source = self.resolved.source
+        told = {"source": source.name, "target": str(self.resolved.target), "inferred": self.resolved.inferred}
+        return {**told, "seed": source.seed}
 
 
 def prepare(

@@ -39,7 +39,8 @@ from ldiv_db.running.release import draft_release, refuse_unsettled
 from ldiv_db.running.remedies import other_policies, remedied
 from ldiv_db.running.rights import refuse_read_only
 from ldiv_db.running.run_spec import PreparedRun, resolve_run
-from ldiv_db.running.tables_run import prepare_tables, publish_tables, rehearse_tables
+from ldiv_db.running.tables import PreparedTables
+from ldiv_db.running.tables_run import draft_tables, prepare_tables, rehearse_tables
 from ldiv_db.running.there import opened_there
 from ldiv_db.running.unchanged import published_again, with_release_before
 from ldiv_db.solving.auto import Auto
@@ -122,25 +123,33 @@ def publish_run(
     bound: bool = False,
 ) -> Result:
     """Publish under the policy: one release, or with a `key` the next one of a series; its work began at `begun`."""
-    if policy.tables:
-        _refuse_asked(_SEVERAL, bound=bound)
-        return publish_tables(engine, context, policy, kl, begun)
     if policy.is_series:
         _refuse_asked(_SERIES, kl=kl, bound=bound)
         release = draft_release(engine, context, policy, settle_crashed, begun)
         context.listener.on_stage("writing, auditing and comparing releases")
         return release.start.target.destination.publish(release)
-    spec = resolve_run(engine, policy, context.folder)
-    refuse_read_only(spec.destination)
-    ready = prepare(spec, context.listener, context.show_values, publishes=True)
+    ready = _prepared(engine, context, policy, bound)
     again = published_again(ready, kl, begun)
-    ready.resolved.source.let_go()
-    proved = _bound(ready, context) if bound else None
+    ready.let_go()
+    proved = _bound(ready, context) if bound and isinstance(ready, Preparation) else None
     if again is not None:
         return replace(again, bound=proved)
-    draft = _draft_run(with_release_before(ready), context, kl, begun)
+    if isinstance(ready, PreparedTables):
+        draft: RunDraft = draft_tables(with_release_before(ready), context, kl, begun)
+    else:
+        draft = _draft_run(with_release_before(ready), context, kl, begun)
     context.listener.on_stage(WRITING)
     return draft.told(ready.destination.publish(draft), place=ready.destination.place, bound=proved)
+
+
+def _prepared(engine: Engine, context: Context, policy: Policy, bound: bool) -> Preparation | PreparedTables:
+    """The run of a policy that is to publish, with all that it reads encoded."""
+    if policy.tables:
+        _refuse_asked(_SEVERAL, bound=bound)
+        return prepare_tables(engine, context, policy, publishes=True)
+    spec = resolve_run(engine, policy, context.folder)
+    refuse_read_only(spec.destination)
+    return prepare(spec, context.listener, context.show_values, publishes=True)
 
 
 def _refuse_asked(why: str, **asked: bool) -> None:
@@ -181,13 +190,9 @@ def _draft_run(ready: Preparation, context: Context, kl: bool, begun: float) -> 
         plan,
         loss,
         [*plan.notes_by(loss.lm_mean), *ready.estimate.notes, *loss.notes, *unanswered],
-        source=ready.resolved.source.name,
-        target=str(ready.resolved.target),
         search=plan.search | ({"loss": loss.lm_mean} if plan.told else {}),
-        seed=ready.resolved.source.seed,
         similarity=similarity,
         recoding=rules,
-        inferred=ready.resolved.inferred,
         people=people,
         answers=answers,
     )

@@ -13,7 +13,7 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Task
 from ldiv_db.auditing.refusals import refuse_people
-from ldiv_db.auditing.tables import required_of_people
+from ldiv_db.auditing.tables import judged_of, required_of_people
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Context, Listener
 from ldiv_db.database.data_files import Table
@@ -45,7 +45,7 @@ from ldiv_db.recoding.stacked import Member, Stack
 from ldiv_db.recoding.units import Units, asking_each, units_of
 from ldiv_db.requirements import Attribute, Requirement
 from ldiv_db.requirements.values import Named
-from ldiv_db.running.preparation import Foreseen
+from ldiv_db.running.foreseen import Prepared
 from ldiv_db.running.remedies import WhatIf
 from ldiv_db.running.rights import require_rights
 from ldiv_db.running.run_spec import make_algorithm, resolve_algorithm, resolve_requirements
@@ -228,13 +228,36 @@ class People:
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class PreparedTables(Shown, Foreseen):
+class PreparedTables(Shown, Prepared):
     """Several tables whose policy their people can meet: what runs next, with all tables encoded."""
 
-    people: People
+    whose: People
     watch: Watch
+    people: None = None
     #: How many rows each table has, and how many of them are to be published.
     rows: Mapping[str, tuple[int, int]]
+
+    @property
+    def replaces(self) -> bool:
+        return all(target.if_exists == "replace" for target in self.whose.opened.policy.targets.values())
+
+    @property
+    def queries(self) -> Sequence[str]:
+        return self.whose.opened.policy.preserve
+
+    @property
+    def destination(self) -> Destination:
+        return self.whose.opened.destination
+
+    @property
+    def named(self) -> dict[str, Any]:
+        policy = self.whose.opened.policy
+        inferred = [found for one in self.whose.tables for found in one.resolved.inferred]
+        return {"source": policy.reads, "target": policy.places, "inferred": inferred, "seed": policy.seed}
+
+    @property
+    def judged(self) -> Mapping[str, Sequence[Requirement]]:
+        return judged_of(self.task.wanted)
 
     @property
     def units(self) -> Units:
@@ -243,7 +266,7 @@ class PreparedTables(Shown, Foreseen):
 
     def as_dict(self) -> dict[str, Any]:
         """The plan as JSON has it: keys of one table's, and the rows of each table."""
-        rows, policy = self.rows, self.people.opened.policy
+        rows, policy = self.rows, self.whose.opened.policy
         return {
             "source": policy.reads,
             "target": policy.places,
@@ -258,7 +281,7 @@ class PreparedTables(Shown, Foreseen):
                 for one in own
             ],
             "tables": [{"table": n, "rows_in": a, "rows_published": b} for n, (a, b) in rows.items()],
-            "inferred": [found.as_dict() for one in self.people.tables for found in one.resolved.inferred],
+            "inferred": [found.as_dict() for found in self.named["inferred"]],
             "unchanged": self.earlier.unchanged,
             "needs": self.estimate.as_dict(),
             "notes": self.notes,

@@ -29,7 +29,7 @@ from ldiv_db.recoding.recode import keep_types, plan_recoding
 from ldiv_db.recoding.stacked import Member, stacked
 from ldiv_db.recoding.units import POSITION, Link, Units, with_numbers
 from ldiv_db.running.classes import divergence, measure_similarity
-from ldiv_db.running.estimate import MEASURING, READING, WRITING, estimate_run, expected
+from ldiv_db.running.estimate import MEASURING, READING, estimate_run, expected
 from ldiv_db.running.preparation import told_of_lacking, told_of_lengths, told_of_values
 from ldiv_db.running.remedies import remedied
 from ldiv_db.running.rights import refuse_read_only
@@ -95,7 +95,7 @@ def prepare_tables(engine: Engine, context: Context, policy: Policy, publishes: 
     ]
     folder = opened.destination.folder
     return PreparedTables(
-        people=whose,
+        whose=whose,
         task=task,
         algorithm=algorithm,
         feasibility=feasible,
@@ -131,7 +131,7 @@ def told_of_shapes(units: Units, rows: Mapping[str, tuple[int, int]]) -> str:
 
 def work_out_tables(ready: PreparedTables, workers: int | None) -> tuple[Plan, list[int], list[NewClasses]]:
     """The plan of all people, the sizes of its classes, and for each table what is published of it."""
-    task, whose = ready.task, ready.people
+    task, whose = ready.task, ready.whose
     effort = ready.algorithm.effort if isinstance(ready.algorithm, Auto) else LEAST
     solver = PartwiseSolver(whose.opened.policy.part_rows, workers, effort)
     by_people = solver.plan(ready.algorithm, task)
@@ -177,10 +177,8 @@ def _classes(ready: PreparedTables, one: MemberTable, member: Member, plan: Plan
 
 def _loss(name: str, one: NewClasses, kl: bool) -> TableLoss:
     """What a table loses."""
-    weight, loss = (
-        sum(axis.weight for axis in one.encoded.axes),
-        measure_recoding(one.engine, one.encoded, one.recoding, False),
-    )
+    weight = sum(axis.weight for axis in one.encoded.axes)
+    loss = measure_recoding(one.engine, one.encoded, one.recoding, False)
     return TableLoss(name, replace(loss, kl=divergence(one)) if kl else loss, weight)
 
 
@@ -194,34 +192,21 @@ def _similarity(name: str, one: NewClasses) -> Iterator[Similarity]:
 # -- the release ---------------------------------------------------------------------------------------
 
 
-def publish_tables(engine: Engine, context: Context, policy: Policy, kl: bool, begun: float) -> Result:
-    """Publish all tables of a policy as one release, or nothing of them; its work began at `begun`."""
-    ready = prepare_tables(engine, context, policy, publishes=True)
-    draft = draft_tables(ready, context, kl, begun)
-    context.listener.on_stage(WRITING)
-    destination = ready.people.opened.destination
-    return draft.told(destination.publish(draft), place=destination.place)
-
-
 def draft_tables(ready: PreparedTables, context: Context, kl: bool, begun: float) -> TablesDraft:
     """The draft of all tables, with the KL divergence of each if it is asked for."""
     ready.estimate.require_room()
-    with remedied(ready.people.by_others, is_running=True):
+    with remedied(ready.whose.by_others, is_running=True):
         plan, sizes, made = work_out_tables(ready, context.workers)
     context.listener.on_stage(MEASURING)
-    tables, opened = ready.people.tables, ready.people.opened
+    tables, opened = ready.whose.tables, ready.whose.opened
     named = [(one.name, classes) for one, classes in zip(tables, made, strict=True)]
     losses = [_loss(*one, kl) for one in named]
     result = ready.drafted(
         plan,
         loss_of_tables(losses, sizes),
         [*plan.notes, *ready.kept, *ready.estimate.notes],
-        source=opened.policy.reads,
-        target=opened.policy.places,
         search=plan.search,
-        seed=opened.policy.seed,
         similarity=[attack for one in named for attack in _similarity(*one)],
-        inferred=[found for one in tables for found in one.resolved.inferred],
         tables=losses,
     )
     return TablesDraft(

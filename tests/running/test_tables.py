@@ -17,6 +17,7 @@ from strategies import draws, numbers, search, some
 import ldiv_db
 from ldiv_db import InfeasibleError, PolicyError
 from ldiv_db.database.context import working_engine
+from ldiv_db.recoding.recode import PUBLISHED
 from ldiv_db.taxonomies.readers import read_taxonomy
 from ldiv_db.taxonomies.taxonomy import store
 from tests.running.schemas import CHOICES, drawn, fill, policy_of, posteriors, published, rows_of, target
@@ -164,13 +165,17 @@ def test_a_target_in_a_database_that_the_policy_does_not_name_is_refused() -> No
 
 
 @pytest.mark.slow
+@pytest.mark.again
 def test_the_ledger_has_one_entry_and_knows_all_sources() -> None:
     con, _ = clinic()
     policy = policy_of(NAMES)
     del policy["over_time"], policy["seed"]
     first, shown = ldiv_db.run(con, policy), published(con, NAMES)
-    again = ldiv_db.run(con, policy)
+    sent: list[str] = []
+    again = ldiv_db.run(con, policy, listener=ldiv_db.Listener(on_statement=lambda one: sent.append(one.template)))
     assert again.earlier.unchanged == first.run_id and published(con, NAMES) == shown
+    assert PUBLISHED not in sent and again.loss == first.loss
+    assert [audit.as_dict() for audit in again.audits] == [audit.as_dict() for audit in first.audits]
     (sources,) = {source for (source,) in con.execute("SELECT source FROM ldiv.run").fetchall()}
     assert sources == "patients & stays & labs"
     con.execute("UPDATE stays SET age = age + 1")

@@ -112,7 +112,7 @@ class TablesJob(Job):
         made, tables = rehearse_tables(ready)
         attributes = {
             named_in(one.name, name): attribute
-            for one in ready.people.tables
+            for one in ready.whose.tables
             for name, attribute in one.resolved.required.attributes.items()
             if name
         }
