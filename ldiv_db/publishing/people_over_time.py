@@ -13,6 +13,7 @@ from typing import Any
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import read_as_one
 from ldiv_db.database.errors import AuditError, count_phrase, refused
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.queries import Where
@@ -44,13 +45,21 @@ class Persisting:
 
 
 def persisting(engine: Engine, source: Source, series: Series, matched: Relation, published: Table) -> list[Persisting]:
-    """What values tell that persist, of those people of the source who are `published`; members are entered."""
-    given: dict[str, Any] = {"matched": matched, "members": table(engine, "release_member"), "published": published}
-    given |= {"person": _PERSON, "class_id": Identifier(CLASS_ID), "series": series.name, "release": series.next}
-    return [
-        Persisting(one.name, **engine.record("publishing/count_persisting", sensitive=Identifier(one.name), **given))
-        for one in source.sensitive
-    ]
+    """What values tell that persist, of those people of the source who are `published`; members are entered.
+
+    Sets are left out, of which one member may persist among others.
+    """
+    given: dict[str, Any] = {"matched": matched, "members": table(engine, "release_member"), "person": _PERSON}
+    given |= {"class_id": Identifier(CLASS_ID), "series": series.name, "release": series.next}
+    with read_as_one(engine, published, source.same) as read:
+        found = {
+            one.name: engine.record(
+                "publishing/count_persisting", published=read, sensitive=Identifier(one.name), **given
+            )
+            for one in source.sensitive
+            if one.name not in source.sets
+        }
+    return [Persisting(name, **counts) for name, counts in found.items()]
 
 
 def held_of(classes: NewClasses, series: Series, published: Table) -> dict[str, Any]:
