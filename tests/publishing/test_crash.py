@@ -147,7 +147,7 @@ def many(bed: Any) -> Any:
 def test_a_full_disk_is_a_database_error_and_changes_nothing(many: Any, kind: str) -> None:
     many.write_policy(target=TARGETS[kind])
     before, names = state(many.database), {path.name for path in many.folder.iterdir()}
-    done = outside("run", many.database, many.policy, first=limited(100_000))
+    done = outside("run", many.database, many.policy, first=limited(20_000))
     assert (done.returncode, done.stdout) == (3, ""), done.stderr
     assert "\nerror: " in "\n" + done.stderr and "Traceback" not in done.stderr
     assert state(many.database) == before
