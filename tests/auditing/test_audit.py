@@ -339,11 +339,11 @@ def test_a_table_that_is_not_the_plan_is_refused(visits, con, monkeypatch):
 
 
 def test_a_number_of_two_people_is_refused(visits, con, monkeypatch):
-    def numbered(engine, tables, secret):
-        found = with_numbers(engine, tables, secret)
+    def numbered(*given):
+        engine, found = given[0], with_numbers(*given)
         number = found[0].kept[0].alias.sql()
         engine.execute(f"UPDATE {found[0].rows.sql()} SET {number} = 1 WHERE {number} = 2")
         return found
 
-    monkeypatch.setattr("ldiv_db.running.run.with_numbers", numbered)
+    monkeypatch.setattr("ldiv_db.running.classes.with_numbers", numbered)
     assert "of people, or of their rows, are not theirs alone" in refused(con, ALIGNED)
