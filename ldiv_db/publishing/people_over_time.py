@@ -86,11 +86,11 @@ def content_of(engine: Engine, published: Table, secret: str) -> str:
 
 
 def asked_of(resolved: Resolved, series: Series) -> str | None:
-    """The keyed hash of what is asked of every night of people; None where rows are counted."""
+    """The keyed hash of what is asked of every night of people, and who these are; None where rows are counted."""
     policy, settings = resolved.policy, {name: one.model_dump() for name, one in resolved.policy.sensitive.items()}
     require = sorted(repr(spec.written) for spec in policy.require)
-    rows = policy.individual and policy.individual.rows
-    return keyed(series.secret, (rows, require, settings)) if policy.counts_people else None
+    whose = policy.individual and (policy.individual.column.lower(), policy.individual.rows)
+    return keyed(series.secret, (whose, require, settings)) if policy.counts_people else None
 
 
 def require_same(resolved: Resolved, series: Series) -> None:

@@ -22,6 +22,7 @@ from ldiv_db.database.queries import Where
 from ldiv_db.measuring.counts import measure_planned_counts
 from ldiv_db.measuring.measure import MeasureRequest, measure_table
 from ldiv_db.publishing.draft import NewClasses
+from ldiv_db.publishing.fingerprints import keyed
 from ldiv_db.publishing.result import Similarity
 from ldiv_db.recoding.encoded import Encoded, Renamed, SensitiveAxis
 from ldiv_db.recoding.loss import Loss, measure_recoding
@@ -115,7 +116,9 @@ def _with_people(ready: PreparedRun, recoding: Recoding, last: int) -> Encoded:
     assert encoded.individual is not None  # noqa: S101 - whose rows they are is known
     shown = Renamed(Identifier(name), PERSON_NO)
     link = Link(1, encoded.rows, recoding.assigned, encoded.individual.code, 0, shown)
-    return with_numbers(ready.task.engine, [(encoded, [link])], ready.secret, last)[0]
+    # Of a source that stays as it is, the people of two nights would stand in one order.
+    secret = keyed(ready.secret, last) if last else ready.secret
+    return with_numbers(ready.task.engine, [(encoded, [link])], secret, last)[0]
 
 
 def measured(ready: PreparedRun, recoding: Recoding) -> tuple[Loss, tuple[Similarity, ...]]:

@@ -198,6 +198,10 @@ def two_nights(con: Any) -> Any:
     return con
 
 
+#: Of other people, of whom nothing was audited.
+PEOPLE_BY_DAY = {"individual": {"column": "day", "rows": "together"}, "identifiers": ["person"], "output": {}}
+
+
 def test_what_was_audited_by_people_must_be_there_still(two_nights: Any) -> None:
     con, policy = two_nights, policy_of("together", output={}, over_time="independent")
     with working_engine(con) as engine:
@@ -210,11 +214,23 @@ def test_what_was_audited_by_people_must_be_there_still(two_nights: Any) -> None
         ldiv_db.run(con, policy)
 
 
-@pytest.mark.parametrize("changes", [{"rows": "aligned"}, {"require": [{"frequency": 3}]}])
+@pytest.mark.parametrize("changes", [{"rows": "aligned"}, {"require": [{"frequency": 3}]}, PEOPLE_BY_DAY])
 def test_the_same_is_asked_of_all_nights(two_nights: Any, changes: dict[str, Any]) -> None:
     policy = policy_of(changes.pop("rows", "together"), over_time="independent") | changes
     with pytest.raises(ldiv_db.PolicyError, match="those before in out are of people, and something else was"):
         ldiv_db.run(two_nights, policy)
+
+
+def test_pseudonyms_of_one_night_say_nothing_of_those_of_another(con: Any) -> None:
+    rows = [(n, f"P{n % 8}", n, n % 8, "abcdefghijklmnop"[n]) for n in range(16)]
+    fill(con, "people", COLUMNS, rows)
+    policy = policy_of("aligned", over_time="independent", seed=5)
+    policy["individual"]["rows_at_most"] = 1
+    for _ in range(2):
+        assert ldiv_db.run(con, policy).figures["rows_first_published"] == 8
+    whose = {value: person for _, person, _, _, value in rows}
+    order = [whose[value] for (value,) in con.execute("SELECT s FROM out ORDER BY person").fetchall()]
+    assert sorted(order[:8]) == sorted(order[8:]) and order[:8] != order[8:]
 
 
 def test_all_new_rows_of_a_person_wait_who_finds_no_class(con: Any) -> None:
