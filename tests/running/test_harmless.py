@@ -173,7 +173,6 @@ def test_a_series_may_give_a_frequent_value_a_threshold_of_its_own(con: Any) -> 
     ("changes", "says"),
     [
         ({"require": [{"entropy": 2}]}, "require.0.entropy: is about all values of a class.*beside these take k"),
-        ({"require": [{"t_closeness": 0.2}]}, "require.0.t_closeness: is about all values"),
         ({"require": [{"unique_distinct": 2}]}, "require.0.unique_distinct: is about all values"),
         ({"require": [{"threshold": {"none": 0.2}}]}, "names 'none', harmless in job: nothing is promised of it"),
         ({"sensitive": {"job": {"harmless": []}}}, "sensitive.job.harmless: is empty"),
