@@ -244,8 +244,10 @@ def _refuse(engine: Engine, columns: Columns, known: Knowledge) -> None:
     if not columns.sensitive:
         looking = [key for kind, key in asked if kind.of_values and key == kind.people]
         problems += [Problem(key, "needs a sensitive attribute") for key in looking]
-    what = "needs a policy, which says what labels stand for"
-    problems += [Problem(key, what, "give --policy") for kind, key in asked if kind.needs_policy(columns)]
+    says = ("needs a policy, which says what labels stand for", "give --policy")
+    if columns.pair:
+        says = ("finds people by labels, and a pair of tables has none", "leave it out")
+    problems += [Problem(key, *says) for kind, key in asked if kind.needs_policy(columns)]
     for kind, _ in asked:
         problems += kind.problems(engine, columns, known)
     what = f"takes one value a row, and {', '.join(sets)} has sets"

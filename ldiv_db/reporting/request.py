@@ -178,7 +178,7 @@ class ReportQuestion(ReportRequest):
         found = [Problem(key, "is in the policy: leave this out") for key, given in columns.items() if given]
         if self.policy.decomposes:
             what = "publishes several tables, and a report is of one"
-            found.append(Problem("algorithm.name", what, "check, measure and attack take a pair"))
+            found.append(Problem("algorithm.name", what, "check and attack take a pair"))
         return found
 
     def as_dict(self) -> dict[str, Any]:
