@@ -48,7 +48,7 @@ from ldiv_db.policy.sensitive import as_published
 from ldiv_db.policy.settings import QuasiIdentifier
 from ldiv_db.policy.sources import given_name, open_given, open_source
 from ldiv_db.policy.targets import Target
-from ldiv_db.publishing.ledger import auto_found
+from ldiv_db.publishing.found import auto_found
 from ldiv_db.publishing.result import Result
 from ldiv_db.recoding.counting import counting_sql
 from ldiv_db.reporting.forms import enter_forms

@@ -105,13 +105,13 @@ def required_of_people(
 ) -> dict[str, list[Requirement]]:
     """What is `wanted` of each sensitive column, and of all people, who may have no value of any, what `specs` say.
 
-    That is what they ask of rows alone, or else as many people of a class as its values take. A column's own
-    requirements do not imply it if they ask for fewer, or read shares, which a person with several values may have
-    alone: then it is asked of the column as well.
+    That is what they ask of rows alone, or else, as with `auto`, as many people of a class as its values take. A
+    column's own requirements do not imply it if they ask for fewer, or read shares, which a person with several values
+    may have alone: then it is asked of the column as well.
     """
     least = max([1, *(one.least_rows for own in wanted.values() for one in own)])
     of_rows = [spec for spec in specs if spec.kind.rows_only] or [RequirementSpec("k", least)]
-    of_people = [spec.resolve(None) for spec in of_rows]
+    of_people = [(spec.settled({"k": max(2, least)}) if spec.is_auto else spec).resolve(None) for spec in of_rows]
     found = {}
     for name, own in wanted.items():
         implied = max([0, *(one.least_rows for one in own if one.on_people == "counts")])

@@ -287,7 +287,7 @@ def describe(engine: Engine, policy: Policy, source: Table, folder: Path) -> Des
     described = {name.lower() for name in [*policy.quasi_identifiers, *policy.sensitive, *weight]}
     aside = [column.name for column in columns if column.name.lower() not in described]
     counts_people = policy.counts_people
-    policy = policy.model_copy(update={"identifiers": aside, "keep": [], "individual": None})
+    policy = policy.model_copy(update={"identifiers": aside, "keep": [], "individual": None, "key": None})
     policy, inferred = infer(engine, policy, source, columns)
     cast = partial(cast_of_texts, engine, source)
     problems = Problems([*column_problems(policy, columns, cast=cast), *inferred_problems(policy, inferred)])

@@ -8,7 +8,7 @@ the ledger says that it is there, or nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -23,7 +23,6 @@ from ldiv_db.policy.sources import DECOMPOSITIONS
 from ldiv_db.publishing.report import Report
 from ldiv_db.publishing.result import Result
 from ldiv_db.recoding.rules import forget_recoding, record_recoding
-from ldiv_db.requirements import RequirementSpec
 
 STARTED, WRITTEN, PUBLISHED = "started", "written", "published"
 #: What was published, and never handed out.
@@ -205,25 +204,6 @@ def seed_of(engine: Engine, target: str) -> int | None:
     published = [run for run in runs(engine, True) if (run["target"], run["status"]) == (target, PUBLISHED)]
     seed = published[-1].get("seed") if published else None
     return None if seed is None else int(seed)
-
-
-def auto_found(engine: Engine, target: str, specs: Sequence[RequirementSpec]) -> Sequence[RequirementSpec]:
-    """Requirements with `auto` as the last run or release of a target found it, if the ledger has one number of it."""
-    if not any(spec.is_auto for spec in specs):
-        return specs
-    known = [run for run in runs(engine) if (run["target"], run["status"]) == (target, PUBLISHED)]
-    of_run = [Where("run_id", run["run_id"]) for run in known[-1:]]
-    met = engine.find(table(engine, "run_requirement"), "requirement", "parameters", where=of_run) if known else []
-    nights = [one for one in releases(engine) if target in one.report.get("tables", ()) and one.status == PUBLISHED]
-    met += [
-        (one["name"], json.dumps(one["parameters"])) for one in (nights[-1].report["requirements"] if nights else ())
-    ]
-
-    def settled(spec: RequirementSpec) -> RequirementSpec:
-        found = {parameters for name, parameters in met if name == spec.name}
-        return spec.settled(json.loads(found.pop())) if spec.is_auto and len(found) == 1 else spec
-
-    return [settled(spec) for spec in specs]
 
 
 def _secrets(held: Held, name: str) -> str:

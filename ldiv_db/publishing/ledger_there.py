@@ -166,7 +166,7 @@ def bring_ledger(engine: Engine) -> None:
     """Copy the ledger here if the engine's connection counts the tables of a warehouse."""
     there = getattr(engine.connection, "there", None)
     if there is not None and not table_exists(engine, ledger.table(engine, "run")):
-        LedgerThere(there).bring(engine, ("run",))
+        LedgerThere(there).bring(engine, ("run", "run_requirement", "release"))
 
 
 @contextmanager

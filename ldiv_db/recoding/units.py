@@ -209,6 +209,8 @@ def _coded_axes(flow: EngineFlow, axes: Sequence[Axis], positions: Positions) ->
     A quasi-identifier that varies within some unit is the axes of the lowest and of the highest codes, or one for each
     of its `positions`.
     """
+    if not axes:
+        return
     vary = flow.record("count_wide")
     unused = count(1 + max(int(axis.code.name.removeprefix("q")) for axis in axes))  # some columns may be left out
     more = list[tuple[Identifier, Axis]]()

@@ -30,6 +30,7 @@ from ldiv_db.policy.quasi_identifiers import open_columns, read_columns
 from ldiv_db.policy.reading import Policy, names_of, read_requirements, read_sensitive
 from ldiv_db.policy.tables import named_in, numbers_as
 from ldiv_db.publishing import ledger
+from ldiv_db.publishing.found import auto_found
 from ldiv_db.publishing.history import known_as
 from ldiv_db.reporting.release_facts import (
     ReportedTable,
@@ -227,7 +228,7 @@ def opened(
     if asked.public:  # who has the release and the policy has no ledger
         noted = replace(noted, run=None)
     elif asked.policy is not None:
-        found = ledger.auto_found(engine, places, asked.policy.require)
+        found = auto_found(engine, places, asked.policy.require)
         asked = replace(asked, policy=asked.policy.requiring(found))
     with ExitStack() as stack:
         if asked.policy is not None and not asked.public:

@@ -32,7 +32,7 @@ from ldiv_db.policy.quasi_identifiers import read_columns
 from ldiv_db.policy.reading import counted_there, parse_policy, said_of_one_table
 from ldiv_db.policy.sensitive import resolve_all
 from ldiv_db.policy.sources import open_given, open_source
-from ldiv_db.publishing.ledger import auto_found
+from ldiv_db.publishing.found import auto_found
 from ldiv_db.requirements import RequirementSpec, promised_by
 from ldiv_db.requirements.guarantees import Guarantee
 from ldiv_db.running.replay_methods import Method, ReplaySubject, method_of, seed_of_release

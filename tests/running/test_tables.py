@@ -340,3 +340,20 @@ def test_classes_are_compared_with_all_people_who_have_rows_of_the_table(con: An
     found = ldiv_db.check(con, policy=policy_of(names), require=[{"t_closeness": asked}])
     (verdict,) = (one for audit in found if audit.sensitive for one in audit.verdicts if one.requirement.name != "k")
     assert verdict.violating_classes == len(oracle.people_violations(rows, "t_closeness", asked))
+
+
+@pytest.mark.parametrize(("of_people", "require", "least"), [(True, "frequency", 2), (True, "k", 2), (False, "k", 2)])
+def test_auto_is_found_without_quasi_identifiers_or_values(of_people: bool, require: str, least: int) -> None:
+    con, values = duckdb.connect(), "'ab'[1 + i % 2]"
+    con.execute(f"CREATE TABLE patients AS SELECT i AS who, {values} AS sex FROM range(20) t(i)")
+    con.execute("CREATE TABLE stays AS SELECT i AS who, i % 5 AS age FROM range(20) t(i)")
+    sensitive = "sensitive" if of_people else "identifiers"
+    patients = {"source": "patients", "person": "who", "quasi_identifiers": {}, sensitive: ["sex"], "target": "p"}
+    stays = {"source": "stays", "person": "who", "quasi_identifiers": {"age": {"numeric": True}}, "target": "s"}
+    asked = {"individual": "who", "require": [{require: "auto"}], "tables": {"patients": patients, "stays": stays}}
+    found = [one.least_rows for audit in ldiv_db.run(con, asked).audits for one in _required(audit)]
+    assert set(found) == {least} and ldiv_db.check(con, policy=asked).holds
+
+
+def _required(audit: Any) -> list[Any]:
+    return [verdict.requirement for verdict in audit.verdicts]

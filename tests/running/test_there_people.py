@@ -118,6 +118,15 @@ def nights_of(draw, nights):
         rows += [(100 * (night + 1) + i, *row[1:]) for i, row in enumerate(rows_of(draw, draw.randrange(12)))]
 
 
+@pytest.mark.parametrize("asked", [policy(), nightly()], ids=["run", "night"])
+def test_a_release_is_asked_about_as_the_ledger_there_tells_auto(tmp_path, asked):
+    there, asked = lite(tmp_path, rows_of(random.Random(1), 30)), asked | {"require": [{"frequency": "auto"}]}
+    ldiv_db.run(there, asked)
+    assert ldiv_db.check(there, "released", policy=asked).holds
+    assert ldiv_db.attack(there, "released", policy=asked).holds and ldiv_db.report(there, "released", policy=asked)
+    assert ldiv_db.measure(there, "released", policy=asked).rows_in == 30
+
+
 def takes_nights(there):
     if not Warehouse(there.connection).takes_back:
         with pytest.raises(ldiv_db.PolicyError, match="two nights at once in"):
