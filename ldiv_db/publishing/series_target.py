@@ -191,15 +191,15 @@ class SeriesTarget:
 
     def require_earlier(self, prefix: Table, last: int) -> ReleaseTables:
         """The tables of the last release; raises PolicyError unless they are there, and what earlier ones told."""
-        for number in range(1, last):
+        for number in () if self.one_table else range(1, last):
             table = self.tables(prefix, number).values
             if not is_there(self.engine, table):
                 what = f"{sql_name_of(table)} of release {number} is gone"
-                raise refused("target.prefix", what, "a release is compared with all earlier ones")
+                raise refused(self.key, what, "a release is compared with all earlier ones")
         tables = self.tables(prefix, last)
         for table in tables.plain.all:
             if not is_there(self.engine, table):
-                raise refused("target.prefix", f"{sql_name_of(table)} of the last release is gone", _BUILDS)
+                raise refused(self.key, f"{sql_name_of(table)} of the last release is gone", _BUILDS)
         return tables
 
 

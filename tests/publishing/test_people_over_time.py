@@ -212,6 +212,10 @@ def test_what_was_audited_by_people_must_be_there_still(two_nights: Any) -> None
         assert not found.holds and "no longer what was audited" in str(found)
     with pytest.raises(ldiv_db.AuditError, match="earlier nights"):
         ldiv_db.run(con, policy)
+    ldiv_db.run(con, policy | {"target": {"table": "other"}})
+    con.execute("DROP TABLE other")
+    with pytest.raises(ldiv_db.PolicyError, match=r"target\.table: other of the last release is gone"):
+        ldiv_db.run(con, policy | {"target": {"table": "other"}})
 
 
 @pytest.mark.parametrize("changes", [{"rows": "aligned"}, {"require": [{"frequency": 3}]}, PEOPLE_BY_DAY])
