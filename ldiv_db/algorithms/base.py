@@ -257,7 +257,7 @@ class Algorithm(ABC):
             Problem(
                 "require",
                 f"{self.name} does not know which people of {found.named_population} its classes cover",
-                SEEING,
+                f"{SEEING}, without `transparent`" if task.transparent else SEEING,
             )
             for found in dict.fromkeys(task.requirements)
             if found.named_population and not (self.traits.populations and task.people)

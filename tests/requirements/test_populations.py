@@ -312,6 +312,13 @@ def test_other_algorithms_refuse(con: Any, tmp_path: Path, algorithm: str) -> No
         ldiv_db.run(con, policy, folder=tmp_path)
 
 
+def test_the_way_out_of_a_transparent_release_leaves_that_out(con: Any, tmp_path: Path) -> None:
+    place(con, tmp_path, *draw_case(0))
+    policy = policy_of(k_map(2), "bsgi") | {"transparent": True, "require": [{"frequency": 2}, k_map(2)]}
+    with pytest.raises(PolicyError, match="in a run of its own, without `transparent`"):
+        ldiv_db.run(con, policy, folder=tmp_path)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("algorithm", some(["auto", "fast"]))
 def test_whom_the_policy_leaves_the_algorithm_tds_runs(con: Any, tmp_path: Path, algorithm: str) -> None:
