@@ -197,7 +197,8 @@ class Resolved(Described):
         required = collect_required(engine, policy.require, self.required.attributes, problems)
         problems.refuse()
         spec, share = policy.algorithm, policy.left_out_at_most
-        found = replace(self, policy=policy, required=required, suppression=share)
+        source = replace(self.source, counts_people=policy.counts_people)
+        found = replace(self, policy=policy, source=source, required=required, suppression=share)
         return replace(found, algorithm=spec.name, options=spec.options)
 
     @property

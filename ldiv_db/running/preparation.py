@@ -46,7 +46,7 @@ from ldiv_db.running.remedies import other_policies, remedied
 from ldiv_db.running.run_spec import PreparedRun, RunSpec, refuse_forms
 from ldiv_db.running.tasks import task_of
 from ldiv_db.solving.auto import Chooser
-from ldiv_db.solving.levels import check_levels, leaves_rows, told_of_levels
+from ldiv_db.solving.levels import check_levels, told_of_levels
 from ldiv_db.solving.people import people_apart
 from ldiv_db.solving.solve import planned_parts
 from ldiv_db.taxonomies.making import warn_of_lengths
@@ -233,7 +233,7 @@ def check_ready(ready: PreparedRun, show_values: bool) -> Feasibility:
     with explained(task.engine, task.encoded, task.wanted, says, takes, show_values):
         feasible = algorithm.checked(task)
     with task.engine.scope():
-        if people := people_apart(task, not leaves_rows(algorithm, task)):
+        if people := people_apart(task):
             with explained(people.engine, people.encoded, people.wanted, any_class=True, show_values=show_values):
                 refuse_whole(people)
     return feasible

@@ -17,7 +17,6 @@ from typing import Any
 from ldiv_db.algorithms import algorithm_of
 from ldiv_db.algorithms.base import Algorithm, Task
 from ldiv_db.algorithms.infeasible import MOST_VALUES, Failure, failures, frequent_values
-from ldiv_db.algorithms.local.class_checker import refuse_whole
 from ldiv_db.auditing.refusals import refuse_unknown
 from ldiv_db.database.context import Listener
 from ldiv_db.database.errors import (
@@ -40,7 +39,7 @@ from ldiv_db.requirements.values import Named
 from ldiv_db.running.run_spec import PreparedRun, make_algorithm
 from ldiv_db.running.tasks import task_of
 from ldiv_db.solving.levels import check_levels, level_tasks
-from ldiv_db.solving.people import people_apart, plan_of_rows
+from ldiv_db.solving.people import plan_of_rows
 from ldiv_db.solving.solve import PartwiseSolver
 
 
@@ -87,7 +86,8 @@ class WhatIf:
     @property
     def rows(self) -> Encoded:
         """What is counted as left out."""
-        return self.task.units.rows if self.task.units and self.task.units.levels else self.task.encoded
+        units = self.task.units
+        return units.rows if units and (units.levels or not units.together) else self.task.encoded
 
     @property
     def attributes(self) -> list[str]:
@@ -130,13 +130,12 @@ class WhatIf:
                 algorithm.refuse_unfit(task)
                 levels = [own for _, own in level_tasks(task)]
                 feasible = check_levels(algorithm, task, False) if levels else algorithm.checked(task)
-                if people := people_apart(task, all_rows=True):
-                    refuse_whole(people)
-                is_counted = not (task.transparent or self.policy.is_series)
+                apart = task.units is not None and not task.units.together
+                is_counted = not (apart or task.transparent or self.policy.is_series)
                 if is_counted and all(len(own.encoded.keys) == 1 for own in levels or [task]):
                     return feasible.rows_suppressed
                 plan = PartwiseSolver(self.policy.part_rows).plan(algorithm, task) if levels else algorithm.run(task)
-                if levels:
+                if levels or apart:
                     plan = plan_of_rows(task, plan)
                 left_out = self.rows.row_count - plan.row_count(engine)
                 replace(task, encoded=self.rows).refuse_left_out(left_out)

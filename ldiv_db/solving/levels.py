@@ -76,11 +76,6 @@ def meets(algorithm: Algorithm, task: Task) -> bool:
     return True
 
 
-def leaves_rows(algorithm: Algorithm, task: Task) -> bool:
-    """Whether an algorithm may leave rows of a task out."""
-    return task.suppression is not None or getattr(algorithm.options, "residue", "") == "suppress"
-
-
 def why_poor(algorithm: Algorithm, level: Level, task: Task) -> str:
     """Why the people of a level cannot meet the policy; empty if they can."""
     try:

@@ -58,19 +58,19 @@ def plan_of_rows(task: Task, plan: Plan) -> Plan:
     return plan
 
 
-def people_apart(task: Task, all_rows: bool) -> Task | None:
-    """The task of all people as units, where the rows of each stand apart: what is asked of people alone by it.
+def people_apart(task: Task) -> Task | None:
+    """The task of all people as units, where the rows of each stand apart, of whom there may be too few for a class.
 
-    Unless `all_rows` are published it asks what leaving somebody out does not mend. None where nothing is to be asked.
+    Classes with people in common keep nothing else when they are put together. None where nothing is to be asked.
     """
     if task.units is None or task.units.together or task.units.levels:
         return None
+    encoded = units_of(task.engine, task.units.rows, together=True).encoded
     wanted = {
-        name: [one for one in _of_class(own) if one.monotone and (all_rows or one.more_is_better)]
+        name: [one for one in _of_class(own) if (one.unique_class_size() or 0) > encoded.row_count]
         for name, own in task.wanted.items()
     }
     every = [one for own in wanted.values() for one in own]
-    encoded = units_of(task.engine, task.units.rows, together=True).encoded
     return replace(task, encoded=encoded, units=None, wanted=wanted, requirements=every) if every else None
 
 
