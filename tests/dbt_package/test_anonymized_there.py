@@ -83,11 +83,11 @@ def test_unchanged_rows_are_the_same_release_and_changed_rows_are_refused_or_rep
     assert clinic.read("SELECT count(*) FROM clinic.patients") == [(36,)]
 
 
-def test_what_counts_do_not_serve_is_refused_by_name(clinic: Clinic) -> None:
-    clinic.models(patients={**POLICY, "algorithm": "bsgi", "transparent": True})
+def test_what_the_database_counts_itself_is_refused_by_name(clinic: Clinic) -> None:
+    clinic.models(patients={**POLICY, "weight": "age"})
     done = clinic.project.run("run")
     assert not done.success
-    assert "transparent" in done.message("patients")
+    assert "weight: does not go with a warehouse" in done.message("patients")
 
 
 def test_a_contract_that_is_broken_leaves_the_release_before(clinic: Clinic) -> None:
