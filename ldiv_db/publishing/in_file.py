@@ -128,9 +128,6 @@ class DatabaseFile(InFile):
         with self.engine.attached(staging_path, read_only=True) as database:
             yield self._within(database)
 
-    def opened(self, resolved: Resolved | None = None) -> AbstractContextManager[Mapping[str, Relation]]:
-        return self.reading(self.path)
-
     def _within(self, database: str) -> dict[str, Relation]:
         return {name: within(database, table) for name, table in self.tables.items()}
 

@@ -282,7 +282,7 @@ def _check_database_file(destination: DatabaseFile) -> None:
     refuse_log(destination)
     if not destination.path.exists():
         return
-    with destination.opened() as tables:
+    with destination.reading(destination.path) as tables:
         own = [[part.lower() for part in table.parts[1:]] for table in tables.values()]
         inside = catalog.relations_in(destination.engine, next(iter(tables.values())).parts[0])
     if any([part.lower() for part in other.parts] not in own for other in inside):

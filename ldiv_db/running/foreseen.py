@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, Task
+from ldiv_db.auditing.people_names import LikelyPeople
 from ldiv_db.policy.sensitive import smallest_class
 from ldiv_db.publishing.fingerprints import versions
 from ldiv_db.publishing.history import Watch
@@ -32,6 +33,8 @@ class Foreseen:
     warnings: Sequence[str] = ()
     #: What kept columns tell beyond classes.
     kept: Sequence[str] = ()
+    #: By what people may have several rows, where the policy names no individual.
+    people: LikelyPeople | None = None
     #: What the ledger knows of earlier releases of the source, and the watch over it until one more is published.
     earlier: Earlier = field(default_factory=Earlier)
     watch: Watch | None = None

@@ -100,8 +100,6 @@ class Preparation(Shown, PreparedRun, Prepared):
     destination: Destination
     #: Of a plan whose classes may have equal values, by attribute: the strictest parameters that can be met, in words.
     met_by_table: Mapping[str, Mapping[Requirement, str]] = field(default_factory=dict)
-    #: By what people may have several rows, where the policy names no individual.
-    people: LikelyPeople | None = None
     #: The seconds that `auto` would take by each effort, about; of a plan whose algorithm it is.
     efforts: Mapping[str, float] = field(default_factory=dict)
     #: What no local recoding loses less than, if it was asked for.
@@ -164,7 +162,7 @@ def prepare(
     lacking = told_of_lacking(engine, resolved.required.attributes, ready.encoded.told, ready.absent)
     found = {"kept": kept, "earlier": earlier, "watch": watch, "lost": destination.foreseen}
     found["reasons"] = [*known.reasons, *lengths, *lacking]
-    return Preparation(**vars(ready) | vars(known) | found, destination=destination, people=people)
+    return Preparation(**vars(ready) | vars(known) | found, destination=destination)
 
 
 def foreseen(
@@ -189,6 +187,7 @@ def foreseen(
         estimate=estimate_run(task.engine, [ready.read], destination.folder, stages),
         reasons=[*filter(None, (ready.chosen, parts, levels)), *resolved.warnings],
         warnings=[*([str(people)] if people else []), *_many_rows(ready, people), *told],
+        people=people,
     )
 
 

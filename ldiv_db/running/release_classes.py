@@ -188,7 +188,7 @@ def _formed(
     if not start.series.groups:
         if ready is None:
             raise failed
-        ready = replace(make_ready(engine, context.listener, resolved, algorithm, new), read=new)
+        ready = make_ready(engine, context.listener, resolved, algorithm, new)
         with remedied(partial(other_policies, ready, context.show_values, partial(_as_first, start, new))):
             raise failed
     nothing = engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])

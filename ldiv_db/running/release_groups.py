@@ -54,10 +54,10 @@ class DecomposedDraft(SeriesDraft):
     def limits(self) -> list[LimitedAttribute]:
         return limits_of([(secret.name, secret.l) for secret in self.source.sensitive])
 
-    def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None, given: Create | None = None) -> None:
-        """As every draft; they are tables that stay, unless `given` makes others of what a template selects."""
-        source, shown, new = self.source, self.shown, self.engine.create
-        create: Create = given or new
+    def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None, made: Create | None = None) -> None:
+        """As every draft; they are tables that stay, unless `made` makes others of what a template selects."""
+        source, shown = self.source, self.shown
+        create: Create = made or self.engine.create
         params: dict[str, Any] = {"last": self.series.last_group, "group_id": GROUP_ID}
         create(tables.people, "publishing/list_people", rows=self.rows, new=shown, shown=source.shown, **params)
         params |= {"shown": shown, "before": before.values if before else None}

@@ -233,7 +233,6 @@ class PreparedTables(Shown, Prepared):
 
     whose: People
     watch: Watch
-    people: None = None
     #: How many rows each table has, and how many of them are to be published.
     rows: Mapping[str, tuple[int, int]]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -21,9 +21,11 @@ from ldiv_db.policy.schema import PERSON
 from ldiv_db.policy.tables import PolicyTable, named_in, numbers_as
 from ldiv_db.policy.targets import Target
 from ldiv_db.publishing.draft import NewClasses
-from ldiv_db.publishing.result import Result, Similarity
+from ldiv_db.publishing.history import Watch
+from ldiv_db.publishing.result import Earlier, Result, Similarity
 from ldiv_db.publishing.tables_draft import TablesDraft
 from ldiv_db.recoding.encoded import Renamed
+from ldiv_db.recoding.links import check_links
 from ldiv_db.recoding.loss import TableLoss, loss_of_tables, measure_recoding
 from ldiv_db.recoding.recode import keep_types, plan_recoding
 from ldiv_db.recoding.stacked import Member, stacked
@@ -35,6 +37,7 @@ from ldiv_db.running.remedies import remedied
 from ldiv_db.running.rights import refuse_read_only
 from ldiv_db.running.tables import (
     MemberTable,
+    OpenedTables,
     People,
     PreparedTables,
     attributes_of,
@@ -56,24 +59,16 @@ def prepare_tables(engine: Engine, context: Context, policy: Policy, publishes: 
     """The tables encoded, and people in levels that can meet the policy; raises before any work if they cannot."""
     context.listener.on_stage(READING)
     opened, others = open_tables(engine, context, policy), engine.snapshot.others
-    tables = resolve_tables(opened)
+    tables: Sequence[MemberTable] = resolve_tables(opened)
     check_targets(opened, tables)
     if publishes:
         refuse_read_only(opened.destination)
     with engine.transaction() if others else nullcontext():  # what is read of all tables is of one moment
-        if others:
-            tables = resolve_tables(opened)  # by the people who are there at that moment
-        earlier, watch = look_back_on_tables(opened, tables, opened.destination.run_id)
-        if publishes:
-            earlier.require_safe()
-        seed = policy.seed if earlier.seed is None else earlier.seed
-        anywhere = [replace(one, resolved=replace(one.resolved, target=Target())) for one in tables]
-        secret = fingerprint_of(opened, anywhere, str(seed)).secret  # files have the numbers that tables would have
-        if earlier.seed is not None:
-            opened = replace(opened, policy=policy.model_copy(update={"seed": seed}))
+        if others:  # others may have written since
+            check_links(engine, opened.tables)
             tables = resolve_tables(opened)
-        stack = stacked(engine, list(encoded_tables(engine, context, tables)))
-    whose = People(opened, tables, stack, secret)
+        whose, earlier, watch = _read_people(opened, tables, publishes)
+    tables, stack = whose.tables, whose.stack
     with remedied(whose.by_others):
         task, algorithm, chosen = whose.planned()
         feasible = check_levels(algorithm, task, context.show_values)
@@ -108,6 +103,25 @@ def prepare_tables(engine: Engine, context: Context, policy: Policy, publishes: 
         lost=opened.destination.foreseen,
         rows=rows,
     )
+
+
+def _read_people(opened: OpenedTables, tables: Sequence[MemberTable], publishes: bool) -> tuple[People, Earlier, Watch]:
+    """The rows of all tables, put together, and the earlier release that they are held against.
+
+    Raises PolicyError where earlier releases forbid one that `publishes`.
+    """
+    engine, policy = opened.engine, opened.policy
+    earlier, watch = look_back_on_tables(opened, tables, opened.destination.run_id)
+    if publishes:
+        earlier.require_safe()
+    seed = policy.seed if earlier.seed is None else earlier.seed
+    anywhere = [replace(one, resolved=replace(one.resolved, target=Target())) for one in tables]
+    secret = fingerprint_of(opened, anywhere, str(seed)).secret  # files have the numbers that tables would have
+    if earlier.seed is not None:
+        opened = replace(opened, policy=policy.model_copy(update={"seed": seed}))
+        tables = resolve_tables(opened)
+    stack = stacked(engine, list(encoded_tables(engine, opened.context, tables)))
+    return People(opened, tables, stack, secret), earlier, watch
 
 
 def told_of_names(tables: Mapping[str, PolicyTable]) -> Iterator[str]:

@@ -18,7 +18,7 @@ from ldiv_db.recoding.rules import fetch_recoding
 from ldiv_db.running.preparation import Preparation
 from ldiv_db.running.tables import PreparedTables
 
-Prepared = TypeVar("Prepared", Preparation, PreparedTables)
+Ready = TypeVar("Ready", Preparation, PreparedTables)
 
 
 def published_again(ready: Preparation | PreparedTables, kl: bool, begun: float) -> Result | None:
@@ -61,7 +61,7 @@ def published_again(ready: Preparation | PreparedTables, kl: bool, begun: float)
     return replace(result, **ready.destination.entered(watch))
 
 
-def with_release_before(ready: Prepared) -> Prepared:
+def with_release_before(ready: Ready) -> Ready:
     """With the hash of what other versions published of the same rows, as the ledger has it or as it stands there."""
     earlier, is_there = ready.earlier, ready.earlier.target == ready.named["target"]
     if not (earlier.made_by and earlier.same_rows and earlier.run_id):
