@@ -49,7 +49,7 @@ def adult(fixtures):
 
 @pytest.fixture(scope="module")
 def some_adults(fixtures):
-    with connect(fixtures, 1, rows=120) as con:
+    with connect(fixtures, 1, rows=330) as con:
         yield con
 
 
@@ -59,7 +59,7 @@ def run(con, fixtures, *chosen, **changes):
 
 
 def assert_valid(con, result, release, l):
-    """Every row is published once, in as many classes as there can be, each of l rows and some that are left over."""
+    """Every row is published once, in as many classes as there can be, each of l rows or one more."""
     place, rows = len(QI) + 1, con.execute("SELECT occupation FROM adult").fetchall()
     occupations = Counter(value for (value,) in rows)
     assert len(release) == len(rows) and result.loss.rows_suppressed == 0, "no row is lost"
@@ -67,7 +67,8 @@ def assert_valid(con, result, release, l):
     assert not oracle.violations([(row[:place], row[place]) for row in release], "unique_distinct", l)
     classes = result.loss.classes
     assert classes == len(rows) // l == len(oracle.draws(sorted(occupations.values(), reverse=True), l))
-    assert min(Counter(row[0] for row in release).values()) == l, "residual rows join classes that are made"
+    sizes = Counter(Counter(row[0] for row in release).values())
+    assert sizes == +Counter({l: classes - len(rows) % l, l + 1: len(rows) % l}), "residual rows join a class each"
 
 
 @pytest.mark.slow
@@ -80,7 +81,7 @@ def test_table_5(adult, fixtures, way, l):
 
 
 #: What classes of four of some hundred rows lose, which is more than of all.
-SOME_LM_AT_MOST = {"refine": 0.32, "transparent": 0.46, "bisect": 0.42, "greedy": 0.48}
+SOME_LM_AT_MOST = {"refine": 0.24, "transparent": 0.41, "bisect": 0.34, "greedy": 0.38}
 
 
 @pytest.mark.parametrize("way", some(SOME_LM_AT_MOST))
