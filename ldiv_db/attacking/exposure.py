@@ -190,9 +190,10 @@ class Form(Attacker):
 
     def _numbers(self) -> dict[str, Any]:
         """Counts numbers of classes that fall where labels rise; nothing for classes without either."""
-        counts = self.table.first
+        counts, centres = self.table.first, {name.lower() for name in self.table.columns.centres}
         width = len(counts.subject.labels)
-        labels, ids = counts.subject.renamed[:width], counts.subject.renamed[width:]
+        labels, beside = counts.subject.renamed[:width], counts.subject.renamed[width:]
+        ids = [one for one in beside if one.column.name.lower() not in centres]
         if not labels or not ids:
             return {}
         params = {"classes": counts.listed, "labels": labels, "ids": ids}

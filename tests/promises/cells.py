@@ -192,6 +192,10 @@ NOT_YET: Mapping[frozenset[str], str] = {
         ("means", "dates"): "a mean is of whole numbers",
     }.items()
 }
+#: Three that do not go together, though any two of them do.
+NOT_ALL = [
+    {"series", place, target} for place in ("sqlite", "postgres") for target in ("duckdb", "parquet")
+]  # every night of a table there goes to a table there
 
 
 class Cell(NamedTuple):
@@ -241,6 +245,8 @@ class Cell(NamedTuple):
     def is_allowed(self) -> bool:
         """Whether nothing refuses it: no limit of the product's, and no pair that is not yet."""
         if any(frozenset(pair) in NOT_YET for pair in itertools.combinations(self, 2)):
+            return False
+        if any(three <= {*self} for three in NOT_ALL):
             return False
         return not broken_of(self.document(), self.given)
 

@@ -62,9 +62,11 @@ class Release:
 
     @cached_property
     def attacks(self) -> Any:
+        asked = {"policy": self.home.judged(), "folder": self.home.folder}
+        if self.cell.tables == "several":
+            return ldiv_db.attack(self.home.connection, **asked).attacks
         with self.home.reading(f"pub_{len(self.nights)}_qid" if self.decomposes else "stays") as (con, table):
-            where = (self.home.connection,) if self.cell.tables == "several" else (con, table)
-            return ldiv_db.attack(*where, policy=self.home.judged(), folder=self.home.folder).attacks
+            return ldiv_db.attack(con, table, **asked).attacks
 
     def unit(self, row: Row, place: int) -> Any:
         """Whose a published row is: a person's, or its own."""

@@ -174,8 +174,9 @@ class Home:
             yield con, relation.strip("'")
 
     def judged(self) -> dict[str, Any]:
-        """The policy for those who ask about what is published."""
-        return {key: said for key, said in self.policy.items() if key != "databases"}
+        """The policy for those who ask about what is published, which of several tables says where these are."""
+        beside = () if self.cell.tables == "several" else ("databases",)
+        return {key: said for key, said in self.policy.items() if key not in beside}
 
     def ledger(self, table: str, columns: str) -> list[tuple[Any, ...]]:
         """Rows of a table of the ledger."""

@@ -53,6 +53,14 @@ def test_columns_are_called_as_the_audits_own_are():
     assert con.execute("SELECT count(DISTINCT (n_mean, centre_median)) > 1 FROM published").fetchone() == (True,)
 
 
+def test_they_are_not_taken_for_numbers_of_classes():
+    con = table([(age, "abcd"[age % 4]) for age in range(20, 52)])
+    asked = policy("mean", output={"age": "mean"})
+    ldiv_db.run(con, asked)
+    (form,) = (one for one in ldiv_db.attack(con, "published", policy=asked).attacks if one.name == "form")
+    assert "numbers_against_labels" not in form.figures
+
+
 @pytest.mark.slow
 @search(2, seed=seeds)
 def test_they_are_those_of_the_rows(seed):
