@@ -203,9 +203,6 @@ def take_for_source(shape: Signature, given: Any, args: Sequence[Any], kwargs: M
     bound = shape.bind_partial(None, *args, **kwargs)
     policy = bound.arguments.get("policy")
     if isinstance(policy, Policy | Mapping):
-        if (policy.key if isinstance(policy, Policy) else policy.get("key")) is not None:
-            what = "makes releases over time, which need a database that stays, unlike a frame"
-            raise refused("key", what, "give the address of a file, and the frame as its source")
         keys = policy.model_fields_set if isinstance(policy, Policy) else policy
         if "tables" in keys and not isinstance(given, Mapping):
             raise refused("tables", "are several, and this is one frame", "map their names to frames")

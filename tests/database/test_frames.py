@@ -260,10 +260,19 @@ def test_a_column_that_is_not_read_is_told_of_its_frame():
     assert ldiv_db.profile(frame.assign(band=ages.astype("category"))).rows == 20
 
 
-def test_releases_over_time_need_a_database_that_stays(people):
-    for call in (ldiv_db.run, ldiv_db.plan):
-        with pytest.raises(PolicyError, match="key: makes releases over time, which need a database that stays"):
-            call(people, {**POLICY, "key": "age"})
+def test_releases_over_time_keep_their_ledger_in_a_catalog(tmp_path, people):
+    policy = {**POLICY, "key": "visit", "target": {"file": f"{tmp_path}/pub.parquet"}}
+    visits = people.project("row_number() OVER () AS visit, *")
+    with pytest.raises(
+        PolicyError, match="key: promises what several releases tell together, and the ledger is in memory"
+    ):
+        ldiv_db.run(visits.df(), policy)
+    first, second = (
+        ldiv_db.run(visits.filter(part).df(), policy, catalog=f"{tmp_path}/ours.duckdb")
+        for part in ("visit <= 12", "true")
+    )
+    assert [night.figures["release"] for night in (first, second)] == [1, 2]
+    assert second.figures["rows_first_published"] == 12
 
 
 def test_a_table_must_be_named_on_a_connection(con):
