@@ -146,12 +146,10 @@ class Policy(PolicyPart):
 
     @model_validator(mode="after")
     def _take_rows(self) -> Self:
-        """Where the rows of people stand in the tables that do not say it themselves."""
-        if self.individual is not None and self.individual.rows == "together":
-            told = {"rows": "together"}
-            alike = {n: t for n, t in self.tables.items() if not (t.public or t.model_fields_set & {"rows", "order"})}
-            tables = {**self.tables, **{name: table.model_copy(update=told) for name, table in alike.items()}}
-            object.__setattr__(self, "tables", tables)
+        """Where the rows of people stand, and in what order, in the tables that do not say it themselves."""
+        if self.individual is not None:
+            told = {n: t.model_copy(update=t.by_default(self.individual)) for n, t in self.tables.items()}
+            object.__setattr__(self, "tables", told)
         return self
 
     @model_validator(mode="after")

@@ -89,9 +89,15 @@ def _of_all(policy: Policy) -> Iterator[Problem]:
         yield Problem("require", "must name at least one requirement")
     if policy.individual is None:
         yield Problem("individual", "is required: the column that says who a person is", "individual: COLUMN")
-    elif policy.individual.model_fields_set - {"column", "rows"}:
-        what = "takes a column and `rows`: tables say by which `order` these are published"
-        yield Problem("individual", what, "leave out the rest")
+    elif policy.individual.rows_at_most is not None:
+        yield Problem(
+            "individual.rows_at_most", "is of one table: how many rows people publish is searched", "leave it out"
+        )
+    elif policy.individual.order and policy.individual.rows == "together":
+        yield Problem("individual.order", "rows that stand together are published in none", "rows: aligned")
+    elif (order := policy.individual.order) and order not in [table.order for table in policy.tables.values()]:
+        what = f"no table has {order} among its columns"
+        yield Problem("individual.order", what, "list it under the identifiers of those whose rows are in its order")
     elif "rows" in policy.individual.model_fields_set and policy.individual.rows == "apart":
         yield Problem("individual.rows", "a person's rows in several tables are linked", "aligned, or together")
 

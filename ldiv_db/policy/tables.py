@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, StrictBool
 from ldiv_db.database.catalog import Column
 from ldiv_db.policy.parts import PolicyPart
 from ldiv_db.policy.release_columns import ReleaseColumns
-from ldiv_db.policy.settings import Attributes, QuasiIdentifiers
+from ldiv_db.policy.settings import Attributes, Individual, QuasiIdentifiers
 from ldiv_db.policy.sources import GivenSource
 from ldiv_db.policy.targets import GivenTarget
 
@@ -50,6 +50,16 @@ class PolicyTable(PolicyPart):
     def above(self) -> str:
         """The table whose rows its own belong to; empty where they belong to people."""
         return next(iter(self.parent.values()), "")
+
+    def by_default(self, individual: Individual) -> dict[str, Any]:
+        """What is said of all people's rows, where it says nothing of its own; the order of tables that list it."""
+        if self.public or self.order or self.rows == "together":
+            return {}
+        if individual.rows == "together":
+            return {} if "rows" in self.model_fields_set else {"rows": "together"}
+        listed = (*self.identifiers, *self.quasi_identifiers, *self.sensitive, *self.keep)
+        order = individual.order
+        return {"order": order} if order and order.lower() in map(str.lower, listed) else {}
 
     @property
     def links(self) -> list[str]:

@@ -224,7 +224,6 @@ BESIDE = (
     ({"presence"}, {"suppressed"}, "counts all rows"),
     ({"decomposition", "anatomy", "a prefix"}, {"if_exists: append"}, "does not go with a prefix"),
     ({"tables"}, BSGI, "takes one sensitive value a"),
-    ({"tables"}, {"rows aligned"}, "takes a column"),
     ({"tables"}, {"individual", "rows apart", "people of all nights"}, "in several tables are linked"),
 )
 

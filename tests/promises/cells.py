@@ -86,6 +86,10 @@ def _unit(rows: str) -> Callable[[dict[str, Any]], Any]:
         elif rows == "together":
             document["tables"]["stays"] |= {"rows": rows, "identifiers": ["day", "stay"]}
             del document["tables"]["stays"]["order"]
+        else:
+            document["individual"] = {"column": "who", "rows": rows, "order": "day"}
+            document["tables"]["stays"]["identifiers"] = ["day", "stay"]
+            del document["tables"]["stays"]["order"]
 
     return then
 
