@@ -18,7 +18,7 @@ from typing import Any
 import ldiv_db
 from ldiv_db.commands.cli import COMMANDS, command_of
 from ldiv_db.policy.limits import LIMITS, Limit
-from tests.docs import output_schema, policy_schema
+from tests.docs import policy_schema
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference"
 _EXAMPLES = re.compile(r"\n\s*Examples?:\n(?P<examples>(?:[ ]+\S.*\n?)+)")
@@ -225,8 +225,7 @@ def _limit(limit: Limit) -> str:
 
 PAGES = {
     "limits.md": limits,
-    **{"../index.md": front, "commands.md": commands, "python.md": python},
-    **{"output.schema.json": output_schema.page, "policy.schema.json": policy_schema.page},
+    **{"../index.md": front, "commands.md": commands, "python.md": python, "policy.schema.json": policy_schema.page},
 }
 
 
