@@ -21,14 +21,14 @@ def destination_of(
 ) -> Destination:
     """The destination of all tables that a policy publishes, by its targets; `folder` is where relative files lie.
 
-    `columns` are those of a file. Raises PolicyError for what is no name of a table.
+    `columns` are those of a file; a prefix stands for the tables of its releases. Raises PolicyError for what is no
+    name of a table.
     """
     refuse_half_taken_back(engine)
     first, tables = next(iter(targets.values())), dict[str, Relation]()
     for name, target in targets.items():
-        key = f"tables.{name}.target.table" if name else "target.table"
-        named = new_table(engine, target.table, key, target.file is not None) if target.table else Relation(())
-        tables[name] = named
+        key, text = key_of(target, name), target.prefix or target.table
+        tables[name] = new_table(engine, text, key, target.file is not None) if text else Relation(())
     if first.database is not None:
         return InOtherDatabase(engine, in_database(engine, first.database, tables), targets)
     if first.file is None:
@@ -45,6 +45,12 @@ def destination_of(
     own = first.folder or Path()  # what is a link there is no file of ours
     files = {name: Path(target.file or "").name for name, target in targets.items()}
     return Folder(engine, (folder / own).resolve(), str(own), files)
+
+
+def key_of(target: Target, name: str = ONLY) -> str:
+    """The key of the policy that names the table of a target, or its prefix; `name` is what the policy calls it."""
+    own = "target.table" if target.prefix is None else "target.prefix"
+    return f"tables.{name}.{own}" if name else own
 
 
 def in_database(engine: Engine, database: str, tables: Mapping[str, Relation]) -> dict[str, Relation]:

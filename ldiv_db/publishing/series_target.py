@@ -7,14 +7,13 @@ file itself what is true.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ldiv_db.database import catalog
-from ldiv_db.database.catalog import new_table
 from ldiv_db.database.data_files import FileRelation, Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import refused
@@ -23,10 +22,11 @@ from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
 from ldiv_db.policy.release_columns import CLASS_ID
 from ldiv_db.policy.sources import COUNT, DECOMPOSITIONS, GROUP_ID, SourcePlace
-from ldiv_db.policy.targets import FLAT, ONLY, Target
+from ldiv_db.policy.targets import ONLY, Target
 from ldiv_db.publishing import ledger
-from ldiv_db.publishing.destinations import in_database
-from ldiv_db.publishing.in_database import InDatabase, InOtherDatabase
+from ldiv_db.publishing.destination import Destination
+from ldiv_db.publishing.destinations import destination_of, key_of
+from ldiv_db.publishing.in_database import InOtherDatabase, InTables
 from ldiv_db.publishing.in_file import DatabaseFile, DataFile, InFile
 from ldiv_db.publishing.in_warehouse import InWarehouse
 from ldiv_db.publishing.inference import Release
@@ -77,16 +77,28 @@ class SeriesTarget:
     """The target of a series by an algorithm: the prefix of its tables, and where these are.
 
     `name` is what the series is called: as its first release called it, if there is one. With `one_table` the prefix is
-    the name of the table to which each release adds its classes; one that is there already is replaced by the first if
-    it may `replace` it.
+    the name of the table to which each release adds its classes, of several the first.
     """
 
     algorithm: str
     prefix: Table
     name: str
-    destination: InDatabase | InOtherDatabase | DatabaseFile | DataFile | InWarehouse
-    one_table: bool = False
-    replaces: bool = False
+    destination: Destination
+    targets: Mapping[str, Target]
+
+    @property
+    def _first(self) -> Target:
+        return next(iter(self.targets.values()))
+
+    @property
+    def one_table(self) -> bool:
+        """True if releases are added to what earlier ones published, and have no tables of their own."""
+        return self._first.prefix is None
+
+    @property
+    def replaces(self) -> bool:
+        """True if the first release may take the place of what is there already."""
+        return self._first.if_exists == "replace"
 
     @property
     def engine(self) -> Engine:
@@ -107,7 +119,8 @@ class SeriesTarget:
     @property
     def key(self) -> str:
         """The key of the policy that names it."""
-        return "target.table" if self.one_table else "target.prefix"
+        name, target = next(iter(self.targets.items()))
+        return key_of(target, name)
 
     def tables(self, prefix: Table, release: int) -> ReleaseTables:
         """The tables of a release: of `published.census` `published.census_1_qid` and so on, or `published.census_1`.
@@ -205,40 +218,30 @@ class SeriesTarget:
 
 def series_target_of(
     engine: Engine,
-    target: Target,
+    targets: Mapping[str, Target],
     algorithm: str,
     folder: Path,
     there: SourcePlace | None = None,
     columns: Sequence[str] = (),
 ) -> SeriesTarget:
-    """The target that a policy names, perhaps `there`; `folder` is where relative files lie.
+    """What a policy names in `targets`, perhaps `there`; `folder` is where relative files lie.
 
     `columns` are those of a release of classes.
     """
-    place = _placed(engine, target, folder, columns)
-    path = place.path if isinstance(place, InFile) else None
-    prefix: Table = FileRelation("", place.name) if isinstance(place, DataFile) else place.tables[ONLY]
+    place, (first, target) = destination_of(engine, targets, folder, columns), next(iter(targets.items()))
+    path, prefix = place.path if isinstance(place, InFile) else None, _prefix_of(place, first)
     name = name_of(engine, str(target) if path or target.database else str(prefix), path)
     if path and there:
         raise refused("target.file", "every night of a table in a warehouse goes to a table there", "name a table")
     goes = InWarehouse(there, target) if isinstance(there, PlaceThere) else place
-    return SeriesTarget(algorithm, prefix, name, goes, target.prefix is None, target.if_exists == "replace")
+    return SeriesTarget(algorithm, prefix, name, goes, targets)
 
 
-def _placed(
-    engine: Engine, target: Target, folder: Path, columns: Sequence[str]
-) -> InDatabase | InOtherDatabase | DatabaseFile | DataFile:
-    """The place of the tables that a policy names, or of the prefix of these."""
-    key = "target.table" if target.prefix is None else "target.prefix"
-    path, flat = (folder / target.file).resolve() if target.file else None, target.format in FLAT
-    if path and flat:
-        return DataFile(engine, path, target.file or "", target.format or "", columns)
-    own = {ONLY: new_table(engine, target.prefix or target.table or "", key, path is not None)}
-    if path:
-        return DatabaseFile(engine, path, target.file or "", own)
-    if target.database:
-        return InOtherDatabase(engine, in_database(engine, target.database, own), {ONLY: target})
-    return InDatabase(engine, own)
+def _prefix_of(place: Destination, first: str) -> Table:
+    """The prefix of tables in a place, or the first of these."""
+    if isinstance(place, InTables | DatabaseFile):
+        return place.tables[first]
+    return FileRelation("", place.name if isinstance(place, InFile) else "")
 
 
 def settle_crashed(engine: Engine, series: str | None = None) -> None:
@@ -273,7 +276,7 @@ def target_of(engine: Engine, entry: Entry) -> SeriesTarget:
     if database is not None and database.lower() not in engine.snapshot.databases:
         raise refused("series", f"{entry.series} is in database {database}, which is not attached", "attach it")
     target = Target(database=database, file=file, **{"table" if one_table else "prefix": named})
-    found = series_target_of(engine, target, report["algorithm"], Path(), columns=report.get("columns", ()))
+    found = series_target_of(engine, {ONLY: target}, report["algorithm"], Path(), columns=report.get("columns", ()))
     return replace(found, name=entry.series)
 
 

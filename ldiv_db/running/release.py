@@ -20,9 +20,10 @@ from ldiv_db.database.errors import Problem, refuse, refused
 from ldiv_db.policy.reading import Policy
 from ldiv_db.policy.resolve import Check, Findings, Resolved, resolve
 from ldiv_db.policy.sources import DECOMPOSITIONS, GROUP_ID, place_of
+from ldiv_db.policy.targets import ONLY
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.history import Published, Watch, forgotten, known_as
-from ldiv_db.publishing.in_database import InDatabase, InOtherDatabase, compare_columns
+from ldiv_db.publishing.in_database import InDatabase, compare_columns
 from ldiv_db.publishing.in_file import DatabaseFile, DataFile
 from ldiv_db.publishing.pairings import entered_limits
 from ldiv_db.publishing.people_over_time import require_same
@@ -69,8 +70,8 @@ def refuse_unsettled(engine: Engine, series: str) -> None:
 
 def _checked_target(engine: Engine, found: Findings) -> SeriesTarget:
     policy, released, place = found.policy, found.policy.released, (found.folder, place_of(found.policy.source))
-    target = series_target_of(engine, policy.target, policy.algorithm.name, *place, columns=released.all)
-    if found.source is not None and isinstance(target.destination, InOtherDatabase | DataFile):
+    target = series_target_of(engine, policy.targets, policy.algorithm.name, *place, columns=released.all)
+    if found.source is not None and (policy.target.database or isinstance(target.destination, DataFile)):
         # What is there may be of an earlier release, which is not known yet.
         anew = policy.model_copy(update={"target": policy.target.model_copy(update={"if_exists": "replace"})})
         types = None if found.columns is None else released.types(found.columns)
@@ -97,7 +98,7 @@ def first_start(engine: Engine, resolved: Resolved) -> ReleaseStart:
     Nobody looks at hashes of its keys, so that any word will do for the secret of these.
     """
     columns = resolved.released.all
-    target = series_target_of(engine, resolved.target, resolved.algorithm, resolved.folder, columns=columns)
+    target = series_target_of(engine, {ONLY: resolved.target}, resolved.algorithm, resolved.folder, columns=columns)
     series = Series(target.name, "nothing", key_of(resolved.source.key))
     return ReleaseStart(resolved, series, target, Watch(engine, resolved.source.name, resolved.folder))
 

@@ -172,7 +172,7 @@ def seed_of_release(subject: ReplaySubject) -> int:
     if "seed" in policy.model_fields_set:
         return policy.seed
     if policy.is_series:
-        name = series_target_of(engine, policy.target, policy.algorithm.name, subject.folder).name
+        name = series_target_of(engine, policy.targets, policy.algorithm.name, subject.folder).name
         found = release_seed(engine, name, 1)
     else:
         found = seed_of(engine, str(policy.target))

@@ -29,6 +29,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Relation
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.policy.resolve import resolve
+from ldiv_db.policy.targets import Target
 from ldiv_db.publishing.destinations import destination_of
 from ldiv_db.publishing.draft import NewClasses, RunDraft
 from ldiv_db.publishing.history import Watch
@@ -329,7 +330,7 @@ def test_a_release_of_a_series_is_published_alike(tmp_path):
 def next_release(draft: RunDraft, series: Series) -> ClassesDraft:
     """The draft as one of a series."""
     prefix = Relation(("main", "p"))
-    target = SeriesTarget("bsgi", prefix, "p", InDatabase(draft.engine, {"": prefix}))
+    target = SeriesTarget("bsgi", prefix, "p", InDatabase(draft.engine, {"": prefix}), {"": Target(prefix="p")})
     start = ReleaseStart(draft.resolved, series, target, draft.watch)
     nothing = Relation(("nothing",))
     matched = MatchedRows(nothing, nothing, 0, 0)
