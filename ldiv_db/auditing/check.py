@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.reading import GivenRequirement, names_of, of_one_table, read_requirements, read_sensitive
 from ldiv_db.policy.sensitive import absent_values, read_attributes, resolve_all
 from ldiv_db.policy.sources import COUNT, DECOMPOSITIONS, GROUP_ID
+from ldiv_db.policy.targets import TARGET_FILES
 from ldiv_db.requirements import ROWS_ALONE, Attribute, Requirement, RequirementSpec, Verdict
 
 #: What is said of a table whose policy names people, where no column says whose its rows are,
@@ -154,11 +156,17 @@ def check_request(policy: Policy | None, **given: Any) -> CheckRequest:
 def asked_pair(asked: Any, policy: Policy | None, open_table: Callable[[Any, str], Table]) -> Pair | None:
     """The pair of tables that is named, or that which a policy publishes; raises PolicyError for half of one."""
     suffixes = DECOMPOSITIONS.get(policy.algorithm.name, ()) if policy else ()
-    is_whole, named = not (asked.sensitive_table or asked.group or asked.count), str(asked.table)
+    is_whole, (named, ending) = not (asked.sensitive_table or asked.group or asked.count), _parted(str(asked.table))
     if is_whole and suffixes and named.endswith(f"_{suffixes[0]}"):
-        values = open_table(named.removesuffix(suffixes[0]) + suffixes[1], "sensitive-table")
+        values = open_table(named.removesuffix(suffixes[0]) + suffixes[1] + ending, "sensitive-table")
         return Pair(values, GROUP_ID, COUNT if policy and policy.algorithm.name == "anatomy" else None)
     return pair_of(asked.sensitive_table, asked.group, asked.count, open_table)
+
+
+def _parted(name: str) -> tuple[str, str]:
+    """The name of a table, and the ending of a file's."""
+    stem, ending = os.path.splitext(name)
+    return (stem, ending) if ending.lower() in TARGET_FILES else (name, "")
 
 
 @dataclass(frozen=True)

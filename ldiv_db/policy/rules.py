@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
+from pathlib import Path
 
 from ldiv_db.database.errors import Problem, nearest
 from ldiv_db.policy.document import Policy
@@ -11,6 +12,7 @@ from ldiv_db.policy.parts import unreported
 from ldiv_db.policy.rule import Args, PolicyRule
 from ldiv_db.policy.schema import schema_problems
 from ldiv_db.policy.sources import COUNT, DECOMPOSITIONS, GROUP_ID
+from ldiv_db.policy.targets import FLAT
 
 
 def _disordered(policy: Policy) -> Iterator[Args]:
@@ -106,9 +108,6 @@ RULES: tuple[PolicyRule, ...] = (
         f"algorithm: {_PLUS}",
     ),
     PolicyRule(
-        lambda p: p.decomposes and not p.target.prefix, "target.prefix", "is required: every release has its tables"
-    ),
-    PolicyRule(
         lambda p: is_over_time(p) and p.key is None and not p.decomposes,
         "key",
         "is required: the column that says which row is which over time",
@@ -125,19 +124,19 @@ RULES: tuple[PolicyRule, ...] = (
         "give l to each sensitive attribute",
     ),
     PolicyRule(
-        lambda p: p.decomposes and p.target.table is not None,
-        "target.table",
-        "does not go with {algorithm}",
-        "give a prefix",
+        lambda p: [(p.target.file,)] if p.decomposes and p.target.format in FLAT and p.target.folder == Path() else [],
+        "target.file",
+        "is one of several files, whose folder is moved into place",
+        "FOLDER/{}",
     ),
     PolicyRule(
-        lambda p: not p.decomposes and bool(p.target.prefix and p.target.table),
+        lambda p: bool(p.target.prefix and p.target.table),
         "target.table",
         "does not go with a prefix",
         "give a table or a prefix",
     ),
     PolicyRule(
-        lambda p: p.target.prefix is not None and p.target.if_exists != "fail",
+        lambda p: (p.decomposes or p.target.prefix is not None) and p.target.if_exists != "fail",
         "target.if_exists",
         "does not go with a prefix",
         "leave it out: every release has tables of its own",

@@ -38,6 +38,11 @@ class Target(PolicyPart):
         return TARGET_FILES.get(Path(self.file or "").suffix.lower())
 
     @property
+    def begins(self) -> str:
+        """How the names of the tables of releases begin: the prefix, or the name of the table or file."""
+        return self.prefix or self.table or Path(self.file or "").stem
+
+    @property
     def folder(self) -> Path | None:
         """The folder of a file, None of what is in a database."""
         return Path(self.file).parent if self.file else None
@@ -51,10 +56,12 @@ class Target(PolicyPart):
     def problems(self) -> list[Problem]:
         if "\0" in (self.file or ""):
             return [Problem("target.file", "holds a character that no file's name has")]
-        if self.database is not None and (self.table is None or self.file is not None or self.if_exists == "append"):
+        is_named = self.table is not None or self.prefix is not None
+        if self.database is not None and (not is_named or self.file is not None or self.if_exists == "append"):
             return [Problem("target.database", "goes with `table:`, and if_exists: fail or replace")]
         if self.prefix is not None:
-            return []
+            what = "goes with tables: the names of files begin as that of `file` does"
+            return [Problem("target.prefix", what, "leave it out")] if self.format in FLAT else []
         if self.file is None:
             return [] if self.table else [Problem("target", "takes `table:`, `file:` or both")]
         found = []

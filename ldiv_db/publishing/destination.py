@@ -23,8 +23,9 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.sources import SourcePlace
-from ldiv_db.publishing.draft import Draft, entries_of
+from ldiv_db.publishing.draft import Draft
 from ldiv_db.publishing.history import Watch, new_run
+from ldiv_db.publishing.ledger import entries_of
 from ldiv_db.publishing.result import Result
 
 

@@ -10,15 +10,16 @@ from ldiv_db.database.catalog import new_table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import refused
 from ldiv_db.database.names import Relation
-from ldiv_db.policy.targets import ONLY, Target
+from ldiv_db.policy.targets import FLAT, ONLY, Target
 from ldiv_db.publishing.destination import Destination
 from ldiv_db.publishing.in_database import InDatabase, InOtherDatabase
-from ldiv_db.publishing.in_file import DatabaseFile, DataFile, Folder
+from ldiv_db.publishing.in_file import DatabaseFile, DataFile, Folder, ReleasesFolder
+
+#: Those of the one table of a release, or of each of its tables by the ending of its name.
+Columns = Sequence[str] | Mapping[str, Sequence[str]]
 
 
-def destination_of(
-    engine: Engine, targets: Mapping[str, Target], folder: Path, columns: Sequence[str] = ()
-) -> Destination:
+def destination_of(engine: Engine, targets: Mapping[str, Target], folder: Path, columns: Columns = ()) -> Destination:
     """The destination of all tables that a policy publishes, by its targets; `folder` is where relative files lie.
 
     `columns` are those of a file; a prefix stands for the tables of its releases. Raises PolicyError for what is no
@@ -27,7 +28,7 @@ def destination_of(
     refuse_half_taken_back(engine)
     first, tables = next(iter(targets.values())), dict[str, Relation]()
     for name, target in targets.items():
-        key, text = key_of(target, name), target.prefix or target.table
+        key, text = key_of(target, name), None if target.format in FLAT else target.prefix or target.table
         tables[name] = new_table(engine, text, key, target.file is not None) if text else Relation(())
     if first.database is not None:
         return InOtherDatabase(engine, in_database(engine, first.database, tables), targets)
@@ -40,11 +41,12 @@ def destination_of(
     path = (folder / first.file).resolve()
     if first.format == "duckdb":
         return DatabaseFile(engine, path, first.file, tables)
-    if ONLY in targets:
+    if ONLY in targets and not isinstance(columns, Mapping):
         return DataFile(engine, path, first.file, first.format or "", columns)
     own = first.folder or Path()  # what is a link there is no file of ours
     files = {name: Path(target.file or "").name for name, target in targets.items()}
-    return Folder(engine, (folder / own).resolve(), str(own), files)
+    named = (engine, (folder / own).resolve(), str(own), files)
+    return ReleasesFolder(*named, columns) if isinstance(columns, Mapping) else Folder(*named)
 
 
 def key_of(target: Target, name: str = ONLY) -> str:

@@ -34,7 +34,7 @@ from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.targets import ONLY, Target
 from ldiv_db.publishing.fingerprints import hash_release
 from ldiv_db.publishing.history import Watch
-from ldiv_db.publishing.ledger import RUN_TABLES, enter_run, settle_run
+from ldiv_db.publishing.ledger import enter_run, entries_of, settle_run
 from ldiv_db.publishing.report import Report
 from ldiv_db.publishing.result import Result
 from ldiv_db.recoding.encoded import Encoded, Renamed
@@ -92,6 +92,10 @@ class Draft(ABC):
     @abstractmethod
     def write(self, where: Tables) -> None:
         """Make what is to be published."""
+
+    def made(self, where: Tables) -> Tables:
+        """The tables that it makes, where these are `where` they go."""
+        return where
 
     def follow(self, rows: int) -> None:  # noqa: B027 - most have nothing to do
         """Be told how many rows the table has that it is appended to; called before the audit."""
@@ -260,11 +264,6 @@ def require_rows(written: int, expected: int) -> None:
     """Raise AuditError unless as many rows were written as were to be."""
     if written != expected:
         raise AuditError(f"{written:,} rows were written in place of the {expected:,} to be published")
-
-
-def entries_of(run_id: str) -> dict[str, dict[str, Any]]:
-    """The tables of the ledger that have a run, each with the values that tell its rows."""
-    return {name: {"run_id": run_id} for name in RUN_TABLES}
 
 
 def enter_result(engine: Engine, watch: Watch, result: Result, status: str, report: Report | None) -> None:

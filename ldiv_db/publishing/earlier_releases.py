@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from ldiv_db.database import catalog
@@ -15,6 +14,7 @@ from ldiv_db.database.errors import Problem, nearest, refuse, refused
 from ldiv_db.database.names import Relation
 from ldiv_db.database.requests import asked
 from ldiv_db.publishing import ledger
+from ldiv_db.publishing.in_file import InFile
 from ldiv_db.publishing.inference import Inference, Release, check_releases
 from ldiv_db.publishing.pairings import entered_limits, limits_of
 from ldiv_db.publishing.people_over_time import content_of
@@ -61,9 +61,9 @@ class SequenceRequest:
 def check_series(engine: Engine, series: str) -> Inference:
     """Check all releases of a series, by the tables as they are now and the limits of the last release."""
     last = require_release(engine, series)
-    file, target = last.report.get("file"), target_of(engine, last)
-    if file is not None and not Path(file).is_file():
-        raise refused("series", f"no file {file}, to which {last.series} was published")
+    target = target_of(engine, last)
+    if isinstance(target.destination, InFile) and not target.destination.is_there:
+        raise refused("series", f"no file {target.destination.path}, to which {last.series} was published")
     with target.opened() as prefix:
         listed = target.releases(prefix, last.release)
         for release in listed:

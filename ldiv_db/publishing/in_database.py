@@ -21,7 +21,7 @@ from ldiv_db.database.files import renew_file, undone
 from ldiv_db.database.names import Relation
 from ldiv_db.database.traits_there import told_of_history
 from ldiv_db.policy.resolve import Resolved
-from ldiv_db.policy.targets import Target
+from ldiv_db.policy.targets import ONLY, Target
 from ldiv_db.publishing.destination import Destination, note_abandoned
 from ldiv_db.publishing.draft import Draft
 from ldiv_db.publishing.history import OvertakenError, Watch
@@ -119,13 +119,13 @@ class InOtherDatabase(InTables):
 
     def is_renamed(self, run_id: str) -> bool:
         """Whether what a run has written is in its place; if not it never will be, as it is dropped."""
-        left = [table for table in self._staged(run_id).values() if catalog.table_exists(self.engine, table)]
+        left = self._left(run_id).get(run_id, [])
         self._drop(left)
         return not left
 
     def publish(self, draft: Draft) -> Result:
         staged, replaced = self._staged(draft.run_id), self._replaced(draft)
-        with migrate.unmade_on_error(self.engine), undone(lambda: self._drop(staged.values())):
+        with migrate.unmade_on_error(self.engine), undone(lambda: self._drop(_relations(draft, staged))):
             outcome = self._publish(draft, staged)
         return self._renewed(draft, outcome, replaced) if replaced else outcome
 
@@ -139,15 +139,18 @@ class InOtherDatabase(InTables):
         return outcome
 
     def _publish(self, draft: Draft, staged: Mapping[str, Relation]) -> Result:
-        engine = self.engine
+        engine, places = self.engine, _relations(draft, self.tables)
         with engine.transaction():
             draft.write(staged)
-        withdrawn: dict[str, list[str]] = {}
-        for name, table in self.tables.items():
-            if postgres.is_in_postgres(engine, table):
-                draft.note(postgres.told_of_loss(engine, table, MADE_ANEW, self.targets[name].lose))
-                withdrawn[name] = postgres.withdrawn_from(engine, table)
-        left = self._abandoned_tables(but=draft.run_id)
+        made = _relations(draft, staged)
+        targets = [*self.targets.values()] if len(self.targets) == len(made) else [self.targets[ONLY]] * len(made)
+        withdrawn = []
+        for table, target in zip(places, targets, strict=True):
+            is_there = postgres.is_in_postgres(engine, table)
+            draft.note(postgres.told_of_loss(engine, table, MADE_ANEW, target.lose) if is_there else "")
+            withdrawn.append(postgres.withdrawn_from(engine, table) if is_there else [])
+        left = self._left()
+        left.pop(draft.run_id, None)
         note_abandoned(draft, len(left))
         with engine.transaction():
             draft.announce()
@@ -157,13 +160,13 @@ class InOtherDatabase(InTables):
                 if (run["status"], run["target"]) == (WRITTEN, self._target):
                     settle_run(engine, run["run_id"], in_place=run["run_id"] not in left)
             draft.enter(outcome, WRITTEN)
-        with undone(lambda: draft.settle(not any(catalog.table_exists(engine, one) for one in staged.values()))):
+        with undone(lambda: draft.settle(not any(catalog.table_exists(engine, one) for one in made))):
             self._drop([table for tables in left.values() for table in tables])
             with engine.transaction():
-                for name, table in self.tables.items():
-                    replaces = draft.extends or self.targets[name].if_exists == "replace"
-                    engine.rename(staged[name], table, replaces)
-                    postgres.tell(engine, table, *withdrawn.get(name, []))
+                for written, table, target, told in zip(made, places, targets, withdrawn, strict=True):
+                    replaces = draft.replaces and (draft.extends or target.if_exists == "replace")
+                    engine.rename(written, table, replaces)
+                    postgres.tell(engine, table, *told)
         draft.settle(in_place=True)
         return outcome
 
@@ -173,19 +176,21 @@ class InOtherDatabase(InTables):
         return ", ".join(map(str, self.targets.values()))
 
     def _staged(self, run_id: str) -> dict[str, Relation]:
-        mark = hashlib.sha256(self._target.encode()).hexdigest()[:8]
         numbers = ["", *(f"_{number}" for number in range(1, len(self.tables)))]
         return {
-            name: table.beside(f"{_STAGED}{run_id}_{mark}{number}")
+            name: table.beside(f"{_STAGED}{run_id}_{self._mark}{number}")
             for number, (name, table) in zip(numbers, self.tables.items(), strict=True)
         }
 
-    def _abandoned_tables(self, but: str) -> dict[str, list[Relation]]:
-        """The tables that other runs left, by the ids of these."""
-        forms = [re.compile(table.name) for table in self._staged("([0-9a-f]{32})").values()]
-        found: dict[str, list[Relation]] = {}
+    @property
+    def _mark(self) -> str:
+        return hashlib.sha256(self._target.encode()).hexdigest()[:8]
+
+    def _left(self, run_id: str = "[0-9a-f]{32}") -> dict[str, list[Relation]]:
+        """The tables that were not renamed, by the ids of runs."""
+        form, found = re.compile(rf"{_STAGED}({run_id})_{self._mark}(_\w+)?"), dict[str, list[Relation]]()
         for table in catalog.relations_in(self.engine, self.home):
-            for match in (match for form in forms if (match := form.fullmatch(table.name)) and match[1] != but):
+            if match := form.fullmatch(table.name):
                 found.setdefault(match[1], []).append(Relation((self.home, *table.parts)))
         return found
 
@@ -193,6 +198,10 @@ class InOtherDatabase(InTables):
         with self.engine.transaction():
             for table in tables:
                 self.engine.drop_table(table)
+
+
+def _relations(draft: Draft, where: Tables) -> list[Relation]:
+    return [table for table in draft.made(where).values() if isinstance(table, Relation)]
 
 
 def compare_columns(engine: Engine, types: Mapping[str, str], table: Table, texts_hint: str = "") -> None:

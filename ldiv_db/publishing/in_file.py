@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,6 +44,15 @@ class InFile(Destination):
     def folder(self) -> Path | None:
         return self.path.parent
 
+    @property
+    def is_there(self) -> bool:
+        """Whether anything is in its place."""
+        return self.path.exists()
+
+    def copy(self, staging_path: Path) -> None:
+        """Copy what is there, to be added to."""
+        shutil.copyfile(self.path, staging_path)
+
     @abstractmethod
     def writing(self, staging_path: Path) -> AbstractContextManager[Tables]:
         """A context in which the file at `staging_path` can be written; at its end the file is closed."""
@@ -78,7 +89,7 @@ class InFile(Destination):
     def _publish(self, draft: Draft, staging_path: Path) -> Result:
         draft.require_announced()
         if draft.extends and self.is_copied:
-            shutil.copyfile(self.path, staging_path)
+            self.copy(staging_path)
         with self.writing(staging_path) as where:
             draft.write(where)
         note_abandoned(draft, len(abandoned(self.path.parent, self.path.name)))
@@ -96,7 +107,7 @@ class InFile(Destination):
         with undone(lambda: self._settle(draft, self.is_moved(staging_path.parent))):
             if self.keeper:
                 self.keeper.enter_written(draft.entries, draft.watch, moved)
-            if not draft.replaces and self.path.exists():
+            if not (draft.replaces or draft.extends) and self.is_there:
                 what = f"{self.name} was made by someone else meanwhile"
                 raise refused("target.file", what, f"name another {self.kind}")
             self.move(staging_path)
@@ -176,22 +187,31 @@ class Folder(InFile):
         with self.opened() as files:
             return FilePlace(self.path, files)
 
+    @property
+    def is_there(self) -> bool:
+        return self.path.exists() and any(self.path.iterdir())
+
     def writing(self, staging_path: Path) -> AbstractContextManager[Tables]:
-        staging_path.mkdir()
+        staging_path.mkdir(exist_ok=self.is_copied)
         (staging_path.parent / _NUMBER).write_text(str(staging_path.stat().st_ino))
         return self.reading(staging_path)
 
     def reading(self, staging_path: Path) -> AbstractContextManager[Tables]:
-        found = {name: FileRelation("read_parquet", str(staging_path / file)) for name, file in self.files.items()}
-        return nullcontext(found)
+        found = {name: FileRelation.of(str(staging_path / file)) for name, file in self.files.items()}
+        return nullcontext({name: file for name, file in found.items() if file})
 
     def flush(self, staging_path: Path) -> None:
         for path in [*staging_path.iterdir(), staging_path]:
             flush(path)
 
+    def is_ours(self, file: str) -> bool:
+        """Whether a file of that name is one of a release."""
+        return file in self.files.values()
+
     def require_ours(self) -> None:
         """Raise PolicyError if a folder is there that holds anything else, which would go with it."""
-        others = {path.name for path in self.path.iterdir()} - set(self.files.values()) if self.path.exists() else ()
+        there = self.path.iterdir() if self.path.exists() else ()
+        others = [path.name for path in there if not self.is_ours(path.name)]
         if others:
             what = f"{self.name} holds {min(others)} as well, which replace would remove"
             raise refused("target.file", what, "name a new folder")
@@ -210,6 +230,24 @@ class Folder(InFile):
     def is_moved(self, work: Path) -> bool:
         number = work / _NUMBER
         return number.exists() and self.path.exists() and number.read_text() == str(self.path.stat().st_ino)
+
+
+@dataclass(eq=False)
+class ReleasesFolder(Folder):
+    """A folder of the files of all releases of a series, which are called after one that is not there.
+
+    `columns` are those of each table of a release, by the ending of its name.
+    """
+
+    columns: Mapping[str, Sequence[str]]
+    is_copied = True
+
+    def is_ours(self, file: str) -> bool:
+        stem, ending = (re.escape(part) for part in os.path.splitext(self.files[ONLY]))
+        return bool(re.fullmatch(rf"{stem}_\d+_({'|'.join(self.columns)}){ending}", file))
+
+    def copy(self, staging_path: Path) -> None:
+        shutil.copytree(self.path, staging_path)
 
 
 def within(database: str, table: Relation) -> Relation:

@@ -105,6 +105,11 @@ def enter(engine: Engine, name: str, **values: Any) -> None:
 # -- runs ----------------------------------------------------------------------------------------------
 
 
+def entries_of(run_id: str) -> dict[str, dict[str, Any]]:
+    """The tables of the ledger that have a run, each with the values that tell its rows."""
+    return {name: {"run_id": run_id} for name in RUN_TABLES}
+
+
 def enter_run(engine: Engine, result: Result, status: str, report: Report | None) -> None:
     """Enter a run, what its audits say of each requirement, how it recodes, and its report if it has one."""
     loss, earlier = result.loss, result.earlier.hashes

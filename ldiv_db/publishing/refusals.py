@@ -62,7 +62,7 @@ class TargetCheck:
             self._check_other(destination.tables[self.name], destination.home)
         if isinstance(destination, InFile):
             check_file(destination, [source.path for source in self.sources if isinstance(source, FileRelation)])
-            if destination.path.exists() and self.if_exists == "fail":
+            if destination.is_there and self.if_exists == "fail":
                 hint = f"set if_exists: replace, or name another {destination.kind}"
                 raise refused("target", f"{destination.name} exists", hint)
         if isinstance(destination, DatabaseFile):
@@ -150,7 +150,7 @@ class TargetCheck:
         target, known = self.policy.target, self.policy.databases
         if target.database is not None and target.database not in known:
             raise refused("target.database", f"no database {target.database!r}", nearest(target.database, known))
-        if target.database is not None and len(catalog.named_table(target.table or "", "target.table").parts) > 2:
+        if target.database is not None and len(catalog.named_table(target.begins, "target.table").parts) > 2:
             raise refused("target.table", f"{target.table} names a database, `database:` does", "leave it out")
         if catalog.catalog_of(self.engine, table) != home:
             what = f"{table} is in another database than {home}, and one transaction writes one"

@@ -138,7 +138,7 @@ class SeriesDraft(Draft):
 
     @property
     def replaces(self) -> bool:
-        return self.extends or self.start.target.replaces
+        return self.start.target.one_table and (self.extends or self.start.target.replaces)
 
     @property
     def extends(self) -> bool:
@@ -172,6 +172,9 @@ class SeriesDraft(Draft):
         entries = ledger.unsettled(self.engine, self.series.name)
         return next((entry for entry in entries if entry.report.get("run_id") == self.run_id), None)
 
+    def made(self, where: Tables) -> Tables:
+        return {str(number): table for number, table in enumerate(self.tables(where[ONLY]).all)}
+
     def write(self, where: Tables) -> None:
         target = self.start.target
         lies = target.destination.before(where)[ONLY]
@@ -182,11 +185,13 @@ class SeriesDraft(Draft):
         """The release as written, audited and compared with all earlier ones by the keys in the ledger."""
         engine, series = self.engine, self.series
         with engine.transaction(), engine.scope():
-            prefix = catalog.read_once(engine, where[ONLY]) if self.start.target.one_table else where[ONLY]
+            target = self.start.target
+            prefix = catalog.read_once(engine, where[ONLY]) if target.one_table else where[ONLY]
             record_members(engine, series, self.rows, self.shown)
             counts, short_groups = self._counted()
-            audits = self.audit_tables(self.tables(prefix), counts, short_groups)
-            inference = self.compare(self.start.target.releases(prefix, series.next))
+            audits = self.audit_tables(self.tables(prefix).read_once(engine), counts, short_groups)
+            before = prefix if target.one_table else target.destination.before(where)[ONLY]
+            inference = self.compare(target.releases(before, series.next, prefix))
             inference.require_good()
             return self._result(self._figures(counts), counts, audits=audits, inference=inference)
 

@@ -7,14 +7,14 @@ file itself what is true.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ldiv_db.database import catalog
-from ldiv_db.database.data_files import FileRelation, Table
+from ldiv_db.database.data_files import CsvForm, FileRelation, Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import refused
 from ldiv_db.database.files import abandoned, folder_of
@@ -25,9 +25,9 @@ from ldiv_db.policy.sources import COUNT, DECOMPOSITIONS, GROUP_ID, SourcePlace
 from ldiv_db.policy.targets import ONLY, Target
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.destination import Destination
-from ldiv_db.publishing.destinations import destination_of, key_of
+from ldiv_db.publishing.destinations import Columns, destination_of, key_of
 from ldiv_db.publishing.in_database import InOtherDatabase, InTables
-from ldiv_db.publishing.in_file import DatabaseFile, DataFile, InFile
+from ldiv_db.publishing.in_file import DatabaseFile, DataFile, InFile, ReleasesFolder
 from ldiv_db.publishing.in_warehouse import InWarehouse
 from ldiv_db.publishing.inference import Release
 from ldiv_db.publishing.ledger import Entry
@@ -47,7 +47,7 @@ class ReleaseTables:
 
     people: Table
     values: Table
-    marginals: Relation | None = None
+    marginals: Table | None = None
     group: str = GROUP_ID
     count: str | None = None
 
@@ -60,6 +60,12 @@ class ReleaseTables:
     def all(self) -> list[Table]:
         listed = [self.people, self.values, *([self.marginals] if self.marginals else [])]
         return list(dict.fromkeys(listed))
+
+    def read_once(self, engine: Engine) -> ReleaseTables:
+        """The same, copied from a database that is attached."""
+        read = {table: catalog.read_once(engine, table) for table in self.all}
+        marginals = read[self.marginals] if self.marginals else None
+        return replace(self, people=read[self.people], values=read[self.values], marginals=marginals)
 
 
 def sql_name_of(table: Table) -> str:
@@ -93,7 +99,7 @@ class SeriesTarget:
     @property
     def one_table(self) -> bool:
         """True if releases are added to what earlier ones published, and have no tables of their own."""
-        return self._first.prefix is None
+        return self._first.prefix is None and self.algorithm not in DECOMPOSITIONS
 
     @property
     def replaces(self) -> bool:
@@ -109,11 +115,11 @@ class SeriesTarget:
         """The target as a release's report has it."""
         place, more = self.destination, dict[str, Any]()
         if isinstance(place, InFile):
-            more["file"] = str(place.path)
-        if isinstance(place, DataFile):
+            more["file"] = str(file_of(place))
+        if isinstance(place, DataFile | ReleasesFolder):
             more["columns"] = place.columns
         if isinstance(place, InOtherDatabase):
-            more |= {"database": place.home, "prefix": place.targets[ONLY].table}
+            more |= {"database": place.home, "prefix": place.targets[ONLY].begins}
         return {"prefix": str(self.prefix), "one_table": self.one_table, **more}
 
     @property
@@ -128,13 +134,14 @@ class SeriesTarget:
         The prefix is as it is called where it is open. Whether there are combinations is not said, only what their
         table is called.
         """
-        if isinstance(prefix, FileRelation):
-            prefix = replace(prefix, form=prefix.form and prefix.form.typed(CLASS_ID, "BIGINT"))
-            return ReleaseTables(prefix, prefix, group=CLASS_ID)
         if self.one_table:
+            if isinstance(prefix, FileRelation):
+                prefix = replace(prefix, form=prefix.form and prefix.form.typed(CLASS_ID, "BIGINT"))
             return ReleaseTables(prefix, prefix, group=CLASS_ID)
 
-        def named(*suffix: str) -> Relation:
+        def named(*suffix: str) -> Table:
+            if isinstance(prefix, FileRelation):
+                return self._file(prefix, release, *suffix)
             return prefix.beside("_".join([prefix.name, str(release), *suffix]))
 
         if self.algorithm not in DECOMPOSITIONS:
@@ -142,17 +149,26 @@ class SeriesTarget:
         people, values, *rest = (named(suffix) for suffix in DECOMPOSITIONS[self.algorithm])
         return ReleaseTables(people, values, rest[0] if rest else None, count=None if rest else COUNT)
 
-    def releases(self, prefix: Table, last: int) -> list[Release]:
-        """The releases of the series up to `last`, as they lie in the database of `prefix`.
+    def _file(self, prefix: FileRelation, release: int, suffix: str) -> FileRelation:
+        """The file of a table of a release."""
+        path, form = Path(prefix.path), None
+        if prefix.reader == "read_csv" and isinstance(self.destination, ReleasesFolder):
+            columns = self.destination.columns
+            form = CsvForm.exported(columns[suffix]).typed(GROUP_ID, "BIGINT")
+            form = form if len(columns) > 2 else form.typed(COUNT, "BIGINT")  # the source may have such a column
+        return replace(prefix, path=str(path.with_name(f"{path.stem}_{release}_{suffix}{path.suffix}")), form=form)
+
+    def releases(self, prefix: Table, last: int, own: Table | None = None) -> list[Release]:
+        """The releases of the series up to `last`, as they lie in the database of `prefix`; the last may lie at `own`.
 
         Of those that are one table there is the last alone, which has all classes of the others as they were.
         """
         engine, listed = self.engine, []
-        own: dict[str, Any] = {"members": ledger.table(engine, "release_member"), "series": self.name}
+        ours: dict[str, Any] = {"members": ledger.table(engine, "release_member"), "series": self.name}
         for number in [last] if self.one_table else range(1, last + 1):
-            found = self.tables(prefix, number)
-            combined = found.marginals if found.marginals and catalog.table_exists(engine, found.marginals) else None
-            told: dict[str, Any] = {"count": found.count, "combinations": combined, "number": number, **own}
+            found = self.tables(own if own and number == last else prefix, number)
+            combined = found.marginals if found.marginals and is_there(engine, found.marginals) else None
+            told: dict[str, Any] = {"count": found.count, "combinations": combined, "number": number, **ours}
             listed.append(Release(f"release {number}", found.values, (found.group,), **told))
         return listed
 
@@ -184,7 +200,7 @@ class SeriesTarget:
         """Raise PolicyError if tables of this release are in the way, or the file of earlier ones is gone."""
         place = self.destination
         if isinstance(place, InFile):
-            there, is_flat = place.path.exists(), isinstance(place, DataFile)
+            there, is_flat = place.is_there, isinstance(place, DataFile)
             if release == 1 and there and not (is_flat and self.replaces):
                 raise refused("target.file", f"{place.name} exists, and no release made it", "name another file")
             if release > 1 and not there:
@@ -222,14 +238,14 @@ def series_target_of(
     algorithm: str,
     folder: Path,
     there: SourcePlace | None = None,
-    columns: Sequence[str] = (),
+    columns: Columns = (),
 ) -> SeriesTarget:
     """What a policy names in `targets`, perhaps `there`; `folder` is where relative files lie.
 
-    `columns` are those of a release of classes.
+    `columns` are those of a release.
     """
     place, (first, target) = destination_of(engine, targets, folder, columns), next(iter(targets.items()))
-    path, prefix = place.path if isinstance(place, InFile) else None, _prefix_of(place, first)
+    path, prefix = file_of(place) if isinstance(place, InFile) else None, _prefix_of(place, first)
     name = name_of(engine, str(target) if path or target.database else str(prefix), path)
     if path and there:
         raise refused("target.file", "every night of a table in a warehouse goes to a table there", "name a table")
@@ -241,7 +257,14 @@ def _prefix_of(place: Destination, first: str) -> Table:
     """The prefix of tables in a place, or the first of these."""
     if isinstance(place, InTables | DatabaseFile):
         return place.tables[first]
+    if isinstance(place, ReleasesFolder):
+        return FileRelation("", str(Path(place.name) / place.files[first]))
     return FileRelation("", place.name if isinstance(place, InFile) else "")
+
+
+def file_of(place: InFile) -> Path:
+    """The file that a policy names, whose releases may be files of its folder."""
+    return place.path / place.files[ONLY] if isinstance(place, ReleasesFolder) else place.path
 
 
 def settle_crashed(engine: Engine, series: str | None = None) -> None:
@@ -254,9 +277,10 @@ def settle_crashed(engine: Engine, series: str | None = None) -> None:
             if database.lower() in engine.snapshot.databases:
                 settle_entry(engine, entry)
             continue
-        path, run_id = Path(entry.report["file"]), entry.report["run_id"]
-        folder = folder_of(path.parent, path.name, run_id)
-        left = abandoned(path.parent, path.name)
+        place, run_id = target_of(engine, entry).destination, entry.report["run_id"]
+        assert isinstance(place, InFile)  # noqa: S101 - tables of a database are written with their entry
+        folder = folder_of(place.path.parent, place.path.name, run_id)
+        left = abandoned(place.path.parent, place.path.name)
         if folder.exists() and run_id not in left:
             raise refused("series", f"release {entry.release} of {entry.series} is under way", "wait")
         settle_entry(engine, entry)
@@ -282,10 +306,9 @@ def target_of(engine: Engine, entry: Entry) -> SeriesTarget:
 
 def _is_in_place(engine: Engine, entry: Entry) -> bool:
     """True if the file of a release has its tables; of one table, which earlier releases have made, its last class."""
-    file = entry.report.get("file")
-    if file is not None and not Path(file).exists():
-        return False
     target = target_of(engine, entry)
+    if isinstance(target.destination, InFile) and not target.destination.is_there:
+        return False
     if isinstance(target.destination, InOtherDatabase):
         return target.destination.is_renamed(entry.report["run_id"])
     with target.opened() as prefix:

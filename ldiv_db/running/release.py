@@ -6,25 +6,26 @@ place in the ledger.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
 from ldiv_db.algorithms.decomposition.encode import read_source as read_decomposed
 from ldiv_db.auditing.kept import warn_of_kept
 from ldiv_db.database import migrate
-from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, refuse, refused
 from ldiv_db.policy.reading import Policy
 from ldiv_db.policy.resolve import Check, Findings, Resolved, resolve
-from ldiv_db.policy.sources import DECOMPOSITIONS, GROUP_ID, place_of
+from ldiv_db.policy.sources import COUNT, DECOMPOSITIONS, GROUP_ID, place_of
 from ldiv_db.policy.targets import ONLY
 from ldiv_db.publishing import ledger
+from ldiv_db.publishing.destinations import Columns
 from ldiv_db.publishing.history import Published, Watch, forgotten, known_as
 from ldiv_db.publishing.in_database import InDatabase, compare_columns
-from ldiv_db.publishing.in_file import DatabaseFile, DataFile
+from ldiv_db.publishing.in_file import DatabaseFile, DataFile, ReleasesFolder
 from ldiv_db.publishing.pairings import entered_limits
 from ldiv_db.publishing.people_over_time import require_same
 from ldiv_db.publishing.refusals import TargetCheck, refuse_read_tables, refuse_read_target
@@ -69,18 +70,39 @@ def refuse_unsettled(engine: Engine, series: str) -> None:
 
 
 def _checked_target(engine: Engine, found: Findings) -> SeriesTarget:
-    policy, released, place = found.policy, found.policy.released, (found.folder, place_of(found.policy.source))
-    target = series_target_of(engine, policy.targets, policy.algorithm.name, *place, columns=released.all)
-    if found.source is not None and (policy.target.database or isinstance(target.destination, DataFile)):
+    policy, place = found.policy, (found.folder, place_of(found.policy.source))
+    columns = _columns_of(policy)
+    target = series_target_of(engine, policy.targets, policy.algorithm.name, *place, columns=columns)
+    is_of_files = isinstance(target.destination, DataFile | ReleasesFolder)
+    if found.source is not None and (policy.target.database or is_of_files):
         # What is there may be of an earlier release, which is not known yet.
         anew = policy.model_copy(update={"target": policy.target.model_copy(update={"if_exists": "replace"})})
-        types = None if found.columns is None else released.types(found.columns)
+        types = None if found.columns is None else _types_of(policy, found.columns)
         TargetCheck(target.destination, anew, found.folder, [found.source], types).refuse()
         return target
     target.check()
     if found.source is not None:
         refuse_read_target(engine, policy, found.folder, found.source)
     return target
+
+
+def _columns_of(policy: Policy) -> Columns:
+    """The columns of a release, or of each of its tables by the ending of its name."""
+    released, endings = policy.released, DECOMPOSITIONS.get(policy.algorithm.name)
+    if endings is None:
+        return released.all
+    counts = [COUNT] if len(endings) == 2 else []
+    values = [GROUP_ID, *released.sensitive, *counts]
+    tables = ([GROUP_ID, *policy.quasi_identifiers, *released.keep], values, list(released.sensitive))
+    return dict(zip(endings, tables, strict=False))
+
+
+def _types_of(policy: Policy, columns: Sequence[Column]) -> dict[str, str]:
+    """The types of the columns of a release; those of a decomposition are the source's."""
+    if not policy.decomposes:
+        return policy.released.types(columns)
+    shown = {name.lower() for name in (*policy.quasi_identifiers, *policy.sensitive, *policy.keep)}
+    return {column.name: column.published for column in columns if column.name.lower() in shown}
 
 
 def judge_algorithm(found: Findings) -> None:
@@ -97,7 +119,7 @@ def first_start(engine: Engine, resolved: Resolved) -> ReleaseStart:
 
     Nobody looks at hashes of its keys, so that any word will do for the secret of these.
     """
-    columns = resolved.released.all
+    columns = _columns_of(resolved.policy)
     target = series_target_of(engine, {ONLY: resolved.target}, resolved.algorithm, resolved.folder, columns=columns)
     series = Series(target.name, "nothing", key_of(resolved.source.key))
     return ReleaseStart(resolved, series, target, Watch(engine, resolved.source.name, resolved.folder))

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ldiv_db.algorithms.base import read_options
@@ -24,11 +25,13 @@ from ldiv_db.algorithms.decomposition.steps import Groups, make_groups
 from ldiv_db.algorithms.infeasible import no_class
 from ldiv_db.auditing.audit import Audit, audit_table, require_good
 from ldiv_db.auditing.subject import Pair, Subject
+from ldiv_db.database import postgres
 from ldiv_db.database.context import Context
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.errors import AuditError, InfeasibleError, refused, rows_phrase
 from ldiv_db.database.names import Relation
 from ldiv_db.policy.sources import GROUP_ID
-from ldiv_db.publishing.draft import require_rows
+from ldiv_db.publishing.draft import require_rows, write_rows
 from ldiv_db.publishing.pairings import CombinationsDecision, LimitedAttribute, limits_of, plan_combinations
 from ldiv_db.publishing.series_draft import MATCHED, ReleaseStart, SeriesDraft, match_rows
 from ldiv_db.publishing.series_target import ReleaseTables
@@ -57,7 +60,7 @@ class DecomposedDraft(SeriesDraft):
     def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None, made: Create | None = None) -> None:
         """As every draft; they are tables that stay, unless `made` makes others of what a template selects."""
         source, shown = self.source, self.shown
-        create: Create = made or self.engine.create
+        create: Create = made or self._create
         params: dict[str, Any] = {"last": self.series.last_group, "group_id": GROUP_ID}
         create(tables.people, "publishing/list_people", rows=self.rows, new=shown, shown=source.shown, **params)
         params |= {"shown": shown, "before": before.values if before else None}
@@ -68,6 +71,11 @@ class DecomposedDraft(SeriesDraft):
         create(tables.values, "publishing/order_values", secrets=source.sensitive, **params)
         if tables.marginals is not None:
             create(tables.marginals, "publishing/list_marginals", secrets=source.sensitive, shown=shown)
+
+    def _create(self, where: Table, template: str, **params: Any) -> None:
+        source, target = self.start.source, self.start.resolved.target
+        types = partial(postgres.shown_types, self.engine, source.relation, list(source.types))
+        self.note(write_rows(self.engine, where, target, template, params, types))
 
     def audit_tables(self, tables: ReleaseTables, counts: dict[str, Any], short_groups: int) -> list[Audit]:
         engine, resolved = self.engine, self.start.resolved

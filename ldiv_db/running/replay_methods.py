@@ -334,5 +334,5 @@ def _first_tables(subject: ReplaySubject, target: SeriesTarget) -> ReleaseTables
     if not any(catalog.same_table(engine, named, table) for table in own):
         what = f"{subject.name} is not one of the tables of {target.name}, which the policy publishes"
         raise refused("table", what, f"name {sql_name_of(tables.people)}")
-    with_marginals = tables.marginals is not None and catalog.table_exists(engine, tables.marginals)
+    with_marginals = tables.marginals is not None and is_there(engine, tables.marginals)
     return tables if with_marginals else tables.plain

@@ -254,7 +254,6 @@ UNDECOMPOSED = {"algorithm": "bsgi", "quasi_identifiers": {"gender": {"numeric":
 
 def test_a_policy_that_does_not_fit_is_refused():
     for changes, key in (
-        ({"target": "pub.x"}, "target.prefix"),
         ({"require": [{"k": 2}]}, "require"),
         ({"sensitive": {"occupation": {"l": 4}, "salary": {}}}, "sensitive.salary.l"),
         ({"sensitive": {"occupation": {"l": 2}, "salary": {"l": 3}}}, "sensitive.salary.l"),
@@ -264,7 +263,8 @@ def test_a_policy_that_does_not_fit_is_refused():
         (UNDECOMPOSED | {"require": [{"k": 2}], "algorithm": "topdown"}, "sensitive.occupation.l"),
         (UNDECOMPOSED | {"require": [{"k": 2}], "key": None}, "key"),
         (UNDECOMPOSED | {"require": [{"k": 2}]}, "sensitive.salary.l"),
-        ({"target": {"file": "x.csv", "prefix": "p"}}, "target.file"),
+        ({"target": {"file": "x.csv"}}, "target.file"),
+        ({"target": {"file": "out/x.csv", "prefix": "p"}}, "target.prefix"),
     ):
         document = {k: v for k, v in paper_policy(**changes).items() if v is not None}
         with pytest.raises(ldiv_db.PolicyError) as caught:

@@ -20,6 +20,7 @@ from ldiv_db.policy.parts import Problems, unreported
 from ldiv_db.policy.reading import load_policy
 from ldiv_db.policy.resolve import Findings
 from ldiv_db.policy.rules import problems_of
+from ldiv_db.policy.sources import DECOMPOSITIONS
 from ldiv_db.running.release import judge_algorithm
 from ldiv_db.running.there import unsupported
 from tests.strategies import draws, search
@@ -119,9 +120,12 @@ def in_prefix(document: dict) -> None:
 
 
 def into(document: dict, **place: str) -> None:
-    """Another database or a file, in which a decomposition has its prefix and a Parquet file one table."""
-    target = document["target"]
-    is_named = "prefix" in target or place.get("file") not in ("pub.parquet", "pub.csv")
+    """Another database or a file, in which a decomposition has its prefix, and of flat files a folder."""
+    target, is_flat = document["target"], place.get("file") in ("pub.parquet", "pub.csv")
+    if is_flat and document.get("algorithm") in DECOMPOSITIONS:
+        document["target"] = {"file": f"out/{place['file']}"}
+        return
+    is_named = "prefix" in target or not is_flat
     document["target"] = place | (
         {key: target[key] for key in ("table", "prefix") if key in target} if is_named else {}
     )
@@ -213,7 +217,7 @@ BESIDE = (
     ({"harmless"}, BSGI, "protects every value alike"),
     ({"comparisons"}, BSGI, "cannot promise"),
     ({"rows of one value"}, {"a global recoding", "other algorithms", "weight"}, "cannot promise"),
-    ({"a prefix"}, {"another database"}, "goes with `table:`"),
+    ({"a prefix"}, {"flat files", "a CSV file"}, "the names of files"),
     (POPULATIONS, {"bounds", "open ends"}, "needs a taxonomy"),
     (
         POPULATIONS,

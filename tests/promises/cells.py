@@ -35,6 +35,7 @@ from typing import Any, NamedTuple
 
 from ldiv_db.policy.limits import FEATURES, LIMITS
 from ldiv_db.policy.reading import load_policy
+from ldiv_db.policy.sources import DECOMPOSITIONS
 from tests.policy.test_limits import GIVEN, broken_of, has, of_person, over_time, part, plain
 
 
@@ -101,13 +102,13 @@ def _by_nights(document: dict[str, Any]) -> None:
 
 
 def _file(name: str) -> Callable[[dict[str, Any]], Any]:
-    """A file of this name; of several tables a folder of such files, or the database that it is."""
+    """A file of this name; of several tables, or groups, a folder of such files, or the database that it is."""
 
     def then(document: dict[str, Any]) -> None:
         for table, said in document.get("tables", {"": document}).items():
-            is_alone = table and not name.endswith("duckdb")
-            place = {"file": f"out/{table}.{name.split('.')[1]}" if is_alone else name}
-            said["target"] = place | {key: v for key, v in said["target"].items() if key == "prefix"}
+            is_alone = (table or document.get("algorithm") in DECOMPOSITIONS) and not name.endswith("duckdb")
+            place = {"file": f"out/{table or 'pub'}.{name.split('.')[1]}" if is_alone else name}
+            said["target"] = place | {key: v for key, v in said["target"].items() if key == "prefix" and not is_alone}
             if name.endswith("duckdb") and "prefix" not in said["target"]:
                 said["target"]["table"] = f"pub{table}"
 

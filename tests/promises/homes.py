@@ -148,8 +148,11 @@ class Home:
         if "tables" in policy:
             return {name: said["target"] for name, said in policy["tables"].items()}
         target = policy["target"]
-        if "prefix" not in target:
+        if self.cell.form != "decomposition":
             return {"stays": target}
+        if target.get("file", "").endswith("parquet"):
+            files = (self.folder / target["file"]).parent.glob("pub_*.parquet")
+            return {path.stem: {"file": str(path.relative_to(self.folder))} for path in files}
         with self._reader(target | {"table": ""}) as (con, _):
             listed = con.execute("SELECT table_name FROM duckdb_tables() WHERE table_name LIKE 'pub%'").fetchall()
         return {name: target | {"table": name} for (name,) in listed}
