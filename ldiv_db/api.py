@@ -30,7 +30,7 @@ from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, 
 from ldiv_db.database.frames import take_for_table
 from ldiv_db.database.requests import asks, number_problems
 from ldiv_db.database.templates import resource_folder
-from ldiv_db.measuring.measure import Measurement, MeasureRequest, measure_table, policy_of_source
+from ldiv_db.measuring.measure import Besides, Measurement, MeasureRequest, measure_table, policy_of_source
 from ldiv_db.measuring.profile import Profile, ProfileRequest, profile_table
 from ldiv_db.measuring.tables import TablesMeasurement, measure_tables
 from ldiv_db.policy.parts import Sensitive, TaxonomySpec
@@ -39,7 +39,6 @@ from ldiv_db.policy.reading import (
     Policy,
     counted_there,
     described_policy,
-    names_of,
     parse_policy,
     read_policy,
 )
@@ -175,9 +174,7 @@ def profile(con: Any, request: ProfileRequest) -> Profile:
     """
     with working_engine(con) as engine:
         relation = open_given(engine, request.table, "table")
-        names, sensitive = None if request.qi is None else names_of(request.qi), names_of(request.sensitive)
-        size, hipaa = request.population_size, request.hipaa
-        found = profile_table(engine, relation, names, sensitive, population=size, hipaa=hipaa)
+        found = profile_table(engine, relation, request)
         return replace(found, table=given_name(request.table, relation))
 
 
@@ -204,7 +201,9 @@ def measure(con: Any, request: MeasureRequest) -> Measurement | TablesMeasuremen
         policy_of = policy_of_source(engine, asked, original, source)
         described = describe(engine, policy_of, original, where)
         relation = as_published(engine, relation, policy_of)
-        found = measure_table(engine, relation, described, request, counts=True, preserve=tuple(asked.preserve))
+        found = measure_table(
+            engine, relation, described, request, Besides(counts=True, preserve=tuple(asked.preserve))
+        )
         read = asked.source if named else source
         return replace(found, published=given_name(request.published, relation), source=given_name(read, original))
 

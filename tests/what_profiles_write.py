@@ -8,7 +8,7 @@ from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Relation
-from ldiv_db.measuring.profile import Profile, profile_table
+from ldiv_db.measuring.profile import Profile, ProfileRequest, profile_table
 from ldiv_db.measuring.starter_policy import StarterPolicy, make_starter_policy
 
 #: Ten events of each of three hundred people: what is theirs is the same in all of them, what happens is not.
@@ -46,7 +46,7 @@ def make(con: Any, name: str = "user", more: str = MORE) -> None:
 
 
 def profiled(con: Any, *sensitive: str, qi: Sequence[str] | None = None) -> Profile:
-    return profile_table(Engine(con), Relation.parse("events"), qi, sensitive)
+    return profile_table(Engine(con), Relation.parse("events"), ProfileRequest(None, qi, sensitive))
 
 
 def starter(con: Any, folder: Path, *sensitive: str, qi: Sequence[str] | None = None) -> StarterPolicy:

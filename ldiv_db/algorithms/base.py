@@ -20,9 +20,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from ldiv_db.algorithms.infeasible import too_many_left_out
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, SuppressionError, nearest, refuse, what_is_wrong
-from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.policy.release_columns import Form
 from ldiv_db.recoding.encoded import Encoded, Renamed
+from ldiv_db.recoding.recode import Assignment
 from ldiv_db.recoding.units import Units
 from ldiv_db.requirements import Requirement
 
@@ -141,30 +142,19 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Rows assigned to classes: `assigned` is (row_id, class_id), each row at most once; the rest is suppressed.
+class Plan(Assignment):
+    """An assignment by an algorithm, where the class size that was aimed at is `l`.
 
-    In a plan of cells it is (row_id of the cell, class_id, how many of its rows), the last column named by `dealt`.
-
-    `l` is the class size that was aimed at, `notes` is what the user should hear, `search` what the
-    algorithm has to say of its own work. Where classes are published as more than the values that occur in them, as
-    under a global recoding, `classes` is (class_id, rows, smallest and largest code by quasi-identifier); otherwise
-    they are bounded by their rows. `blanked` is (class_id, code): values of the first sensitive attribute that are
-    published as NULL. With `stars` bounds that are the whole domain are published as a star.
-    `algorithm` is whose plan it is, if that was left open, `parts` how many parts it was made in, `told` what is said
-    of that choice, by the mean LM of the release.
+    `notes` is what the user should hear, `search` what the algorithm has to say of its own work. `algorithm` is whose
+    plan it is, if that was left open, `parts` how many parts it was made in, `told` what is said of that choice, by the
+    mean LM of the release.
     """
 
-    assigned: Relation
     l: int
     notes: tuple[str, ...] = ()
     search: dict[str, Any] = field(default_factory=dict)
-    classes: Relation | None = None
-    blanked: Relation | None = None
-    stars: bool = False
     algorithm: str = ""
     parts: int = 1
-    dealt: Identifier | None = None
     told: Callable[[float], str] | None = None
 
     def notes_by(self, lm_mean: float) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ldiv_db.attacking.article29 import PeopleTrial
-from ldiv_db.attacking.base import AttackedTable, Attacker
+from ldiv_db.attacking.base import AttackedTable, Attacker, SecretColumn
 from ldiv_db.attacking.columns import Columns
 from ldiv_db.attacking.composition import Composition
 from ldiv_db.attacking.counting import Counting
@@ -33,7 +33,7 @@ from ldiv_db.attacking.several_rows import SeveralRows
 from ldiv_db.auditing.check import request_problems
 from ldiv_db.auditing.kept import warn_of_release
 from ldiv_db.auditing.people_names import people_warning
-from ldiv_db.auditing.subject import Counted, Subject, counted
+from ldiv_db.auditing.subject import Subject, counted
 from ldiv_db.auditing.tables import JoinedTables, PublishedTables
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Listener
@@ -45,7 +45,7 @@ from ldiv_db.database.errors import Problem, refuse
 from ldiv_db.database.names import Relation
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.display import Shown
-from ldiv_db.requirements import ROWS_ALONE, Attribute, Requirement
+from ldiv_db.requirements import ROWS_ALONE, Requirement
 from ldiv_db.requirements.reading import find_sets
 
 #: All attacks, in the order in which they are made. Replays need the program: `running/attack.py` makes them.
@@ -124,13 +124,16 @@ def attack_table(engine: Engine, table: Table, columns: Columns, known: Knowledg
         known = known.reading(
             lambda truths: stack.enter_context(read_as_one(engine, as_spelt(engine, truths, texts), columns.same))
         )
-        counts = {name: stack.enter_context(counted(engine, subject, name)) for name in attributes}
-        attacked = AttackedTable(engine, stack, columns, known, counts, required, attributes)
-        whose = list(_by_people(attacked, subject, required, attributes))
+        read = {
+            name: SecretColumn(attribute, required[name], stack.enter_context(counted(engine, subject, name)))
+            for name, attribute in attributes.items()
+        }
+        attacked = AttackedTable(engine, stack, columns, known, read)
+        whose = list(_by_people(attacked, subject))
         every = [attacked, *whose]
         attacks = list(attacks_on(attacked, whose))
         found, lost = _judged(attacks, {key: one for table in every for key, one in table.lost.items()})
-        sets = list(_of_sets(engine, attributes, counts))
+        sets = list(_of_sets(engine, read))
         classes = engine.count((whose or [attacked])[0].classes)
         engine.drop(*(relation for table in every for relation in table.made))
     told = UNCOUNTED if columns.is_open else ""
@@ -140,12 +143,7 @@ def attack_table(engine: Engine, table: Table, columns: Columns, known: Knowledg
     return Attacks(attacked.rows, classes, tuple(found), warnings, tuple(lost))
 
 
-def _by_people(
-    table: AttackedTable,
-    subject: Subject,
-    required: Mapping[str, Sequence[Requirement]],
-    attributes: Mapping[str, Attribute],
-) -> Iterator[AttackedTable]:
+def _by_people(table: AttackedTable, subject: Subject) -> Iterator[AttackedTable]:
     """The table with people in place of rows, where a column says whose these are: told apart by all their rows.
 
     Where these are in their order and a population is known, the second tells people apart by one row.
@@ -154,9 +152,12 @@ def _by_people(
     places = [columns.position, *([None] if columns.position and "population" in known.people else [])]
     for position in places if columns.individual else ():
         read = replace(subject, person=columns.individual, position=position)
-        counts = {name: table.stack.enter_context(counted(engine, read, name)) for name in attributes}
+        secrets = {
+            name: replace(secret, counts=table.stack.enter_context(counted(engine, read, name)))
+            for name, secret in table.secrets.items()
+        }
         shown = replace(columns, axes=[] if position else columns.axes)
-        yield AttackedTable(engine, table.stack, shown, known, counts, required, attributes)
+        yield AttackedTable(engine, table.stack, shown, known, secrets)
 
 
 def attacks_on(table: AttackedTable, by_people: Sequence[AttackedTable] = ()) -> Iterator[Attack]:
@@ -229,8 +230,8 @@ def _attacks_by(
         subject = joined.seen(people, name)
         counts = stack.enter_context(counted(engine, subject, name))
         columns = Columns(subject.labels, {name: found.policy.sensitive[name]} if name else {})
-        one = {name: found.attributes.get(name, ROWS_ALONE)}
-        table = AttackedTable(engine, stack, columns, known, {name: counts}, {name: found.wanted[name]}, one)
+        one = {name: SecretColumn(found.attributes.get(name, ROWS_ALONE), found.wanted[name], counts)}
+        table = AttackedTable(engine, stack, columns, known, one)
         made = [attack for attack in attacks_on(table) if bool(attack.sensitive) is bool(name)]
         classes = engine.count(table.classes)
         engine.drop(*table.made)
@@ -284,10 +285,10 @@ def _judged(attacks: Sequence[Attack], lost: Mapping[str, Lost]) -> tuple[Iterab
     return found, lines
 
 
-def _of_sets(engine: Engine, attributes: Mapping[str, Attribute], counts: Mapping[str, Counted]) -> Iterator[str]:
+def _of_sets(engine: Engine, secrets: Mapping[str, SecretColumn]) -> Iterator[str]:
     """What is to be said of columns of sets, and of those that look like it."""
-    for name, attribute in attributes.items():
-        if attribute.of_sets:
+    for name, secret in secrets.items():
+        if secret.attribute.of_sets:
             yield f"{name}: attacks count the members of its sets; {OF_SETS}"
-        elif name and (sets := find_sets(engine, counts[name].classes.totals, attribute.type)):
+        elif name and (sets := find_sets(engine, secret.counts.classes.totals, secret.attribute.type)):
             yield f"{name}: {sets}"

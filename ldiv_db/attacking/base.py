@@ -188,6 +188,15 @@ def place_values(
 # -- a table -------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class SecretColumn:
+    """A sensitive attribute of a published table: what is required of it, and its counts there."""
+
+    attribute: Attribute
+    required: Sequence[Requirement]
+    counts: Counted
+
+
 class AttackedTable:
     """A published table, counted for each sensitive attribute, and the people whom attackers know in its classes.
 
@@ -201,14 +210,13 @@ class AttackedTable:
         stack: ExitStack,
         columns: Columns,
         known: Knowledge,
-        counts: Mapping[str, Counted],
-        required: Mapping[str, Sequence[Requirement]],
-        attributes: Mapping[str, Attribute],
+        secrets: Mapping[str, SecretColumn],
     ) -> None:
         """Tell what is promised of each attribute; raises PolicyError for values of no category."""
-        self.engine, self.stack, self.columns, self.known, self.counts = engine, stack, columns, known, counts
-        self.required = [one for required_of in required.values() for one in required_of]
-        self.first = next(iter(counts.values()))
+        self.engine, self.stack, self.columns, self.known, self.secrets = engine, stack, columns, known, secrets
+        self.required = [one for secret in secrets.values() for one in secret.required]
+        self.counts: Mapping[str, Counted] = {name: secret.counts for name, secret in secrets.items()}
+        self.first = next(iter(self.counts.values()))
         self.classes, self.rows, self.budget = self.first.listed, self.first.rows, known.asked.budget
         self.axes = within(self.first, columns.axes)
         self.lost: dict[str, Lost] = {}
@@ -216,13 +224,13 @@ class AttackedTable:
         self.made: list[Relation] = []
         self._encoded: dict[Table, tuple[Prefixes, Lost]] = {}
         self.targets: list[AttackedAttribute] = []
-        for name, attribute in attributes.items():
-            of_sets = counts[name].subject.counts_once(name)
+        for name, secret in secrets.items():
+            of_sets = secret.counts.subject.counts_once(name)
             # Shares of what weighs less where there is more bound no rows.
-            promised = [one for one in required[name] if not of_sets or one.on_people == "counts"]
+            promised = [one for one in secret.required if not of_sets or one.on_people == "counts"]
             promise = promised_by(promised)
             told = (promise, of_sets, columns.on_people and not self.first.subject.person)
-            self.targets.append(AttackedAttribute(engine, attribute, counts[name].classes, *told))
+            self.targets.append(AttackedAttribute(engine, secret.attribute, secret.counts.classes, *told))
             self.made.append(self.targets[-1].priors)
 
     @property

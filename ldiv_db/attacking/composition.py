@@ -203,18 +203,17 @@ def compare_releases(
     engine: Engine,
     releases: Sequence[Subject],
     axes: Sequence[LabelAxis],
-    attributes: Mapping[str, Attribute],
-    promises: Mapping[str, Guarantee],
+    attributes: Mapping[str, tuple[Attribute, Guarantee]],
     people: Table,
     budget: int,
 ) -> tuple[Attack, ...]:
-    """The attack on each sensitive attribute by releases of one policy, of which each alone keeps the promises."""
+    """The attack on each sensitive attribute by releases of one policy, of which each alone keeps its promise."""
     with ExitStack() as stack:
         counts = [(_counted(engine, stack, one, attributes), axes) for one in releases]
         seen = OverlappingPeople(engine, stack, counts, people, budget)
         found = []
-        for name, attribute in attributes.items():
-            target = AttackedAttribute(engine, attribute, counts[0][0][name].classes, promises[name])
+        for name, (attribute, promise) in attributes.items():
+            target = AttackedAttribute(engine, attribute, counts[0][0][name].classes, promise)
             found.append(composition(target, seen))
             engine.drop(target.priors)
     return tuple(found)

@@ -7,24 +7,19 @@ published.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from typing import Any, ClassVar
 
 from ldiv_db.auditing.refusals import refuse_people, refuse_unknown, refuse_unlisted
+from ldiv_db.auditing.second_reading import read_again
 from ldiv_db.auditing.subject import Counted, Subject, Suppressed, counted
 from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.data_files import Table
-from ldiv_db.database.dbt_macros import NotReadError, count_failures
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.equality import members_of, read_exactly
-from ldiv_db.database.errors import AuditError, count_phrase, refused, rows_phrase
+from ldiv_db.database.errors import AuditError, count_phrase, refused
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.display import Shown, fields_of
 from ldiv_db.recoding.encoded import Encoded
-from ldiv_db.requirements import HARMLESS, Attribute, Classes, Requirement, Verdict, judge
-from ldiv_db.requirements.parameters import plain_decimal
+from ldiv_db.requirements import Attribute, Classes, Requirement, Verdict, judge
 from ldiv_db.requirements.reading import warn_of_values
 
 
@@ -117,10 +112,19 @@ Watch = Callable[[str, Requirement, Counted, Relation], None]
 #: Counts how many people of a population each class of a table covers, (class_no, rows), by the population's name and
 #: for the requirements on it; raises PolicyError if these cannot be judged, as classes share people.
 CountPeople = Callable[[Engine, Counted, str, Sequence[Requirement]], Relation]
-#: A run has its release read again where that takes no more rows than these: those of the table, or, where every class
-#: is compared with all values, as many as classes times values.
-CHEAP = 1_000_000
-UNREAD = "the dbt package cannot read it"
+
+
+@dataclass(frozen=True)
+class Judging:
+    """How classes are judged: `watch` is shown the measures, `people` counts those of populations.
+
+    Requirements that name populations are refused without `people`. With `twice` the verdicts are held against a second
+    reading; None asks for it where it costs little.
+    """
+
+    watch: Watch | None = None
+    people: CountPeople | None = None
+    twice: bool | None = False
 
 
 def audit_table(
@@ -129,14 +133,9 @@ def audit_table(
     sensitive: str,
     requirements: Sequence[Requirement],
     others: Sequence[str] = (),
-    watch: Watch | None = None,
-    people: CountPeople | None = None,
-    twice: bool | None = False,
+    judging: Judging = Judging(),
 ) -> Audit:
     """The audit of one sensitive attribute; `others` are the table's other sensitive attributes.
-
-    `people` counts the people of populations, which requirements may name; without it these are refused. With `twice`
-    the verdicts are held against a second reading; None asks for it where it costs little.
 
     Requirements share one aggregation of the table; those with `others_known` another, in which the others
     refine the classes, and those at each position one in which positions do. Raises PolicyError if a requirement cannot
@@ -152,6 +151,7 @@ def audit_table(
 
     def judged(counts: Counted, wanted: Sequence[Requirement]) -> dict[Requirement, Verdict]:
         refuse_unlisted(engine, sensitive, wanted, counts.classes.totals)
+        watch, people = judging.watch, judging.people
         bound = (lambda requirement, _, measures: watch(sensitive, requirement, counts, measures)) if watch else None
         names = sorted({requirement.named_population for requirement in wanted} - {""})
         asked = {name: [r for r in wanted if r.named_population == name] for name in names}
@@ -159,7 +159,9 @@ def audit_table(
         counts.classes.place_people(covered)
         found = {requirement: judge(engine, requirement, counts.classes, bound) for requirement in wanted}
         engine.drop(*covered.values())
-        return found if twice is False else _read_again(engine, counts, sensitive, others, found, not twice)
+        if judging.twice is False:
+            return found
+        return read_again(engine, counts, sensitive, others, found, cheaply=not judging.twice)
 
     with counted(engine, subject, sensitive) as counts:
         verdicts = judged(counts, [one for one in requirements if one not in known and one not in each])
@@ -171,6 +173,16 @@ def audit_table(
             with counted(engine, refined, sensitive) as counts:
                 verdicts |= judged(counts, wanted)
     return replace(audit, verdicts=tuple(verdicts[requirement] for requirement in requirements))
+
+
+def audit_each(
+    engine: Engine, subject: Subject, requirements: Mapping[str, Sequence[Requirement]], judging: Judging
+) -> list[Audit]:
+    """The audits of all sensitive attributes."""
+    return [
+        audit_table(engine, subject, name, wanted, [other for other in requirements if other != name], judging)
+        for name, wanted in requirements.items()
+    ]
 
 
 def _counts_of(engine: Engine, sensitive: str, counts: Counted) -> Audit:
@@ -263,76 +275,6 @@ def require_numbered(engine: Engine, judged: Subject, whose: str) -> None:
     if wrong:
         found = count_phrase(wrong, "number", "numbers")
         raise AuditError(f"{found} of people, or of their rows, are not theirs alone")
-
-
-# -- the second reading --------------------------------------------------------------------------------
-
-
-def _read_again(
-    engine: Engine,
-    counts: Counted,
-    sensitive: str,
-    others: Sequence[str],
-    verdicts: Mapping[Requirement, Verdict],
-    cheaply: bool,
-) -> dict[Requirement, Verdict]:
-    """The verdicts, each with the classes that violate by the second reading, or with why there is none.
-
-    It shares no template with the first: the tests of the dbt package read the same table, whose text is compared by
-    bytes and after `same`, and take the numbers of a requirement as its verdict names them. Where people are counted
-    it counts them as well, or reads their rows, if classes must be good by these.
-    """
-    subject = counts.read.of_rows if counts.subject.by_rows else counts.read
-    if subject.again:
-        subject = replace(subject.again, each=subject.each).of_sequences
-    unread = subject.pair is not None
-
-    def again(table: Table, verdict: Verdict) -> Verdict:
-        requirement = verdict.requirement
-        values = engine.count(counts.classes.totals) if requirement.compares_with_table else 0
-        rows = max(engine.count(table) if counts.read.again else counts.rows, verdict.classes * values)
-        if cheaply and rows > CHEAP:
-            return replace(verdict, once=f"reading it again would take {rows_phrase(rows)}, more than {CHEAP:,}")
-        if unread:
-            return replace(verdict, once=UNREAD)
-        try:
-            arguments = _arguments(subject, sensitive, others, requirement)
-            return replace(verdict, second=count_failures(engine, table, "meets_policy", **arguments))
-        except NotReadError:  # its words may quote values that a policy names
-            return replace(verdict, once=UNREAD)
-
-    with ExitStack() as stack:
-        table = subject.table if counts.read.again else counts.read.table
-        if subject.is_set(sensitive) and subject.pair is None:  # the first reading has taken sets apart there
-            as_written = subject.table if counts.read.again else counts.subject.table
-            table = stack.enter_context(read_exactly(engine, as_written, subject.class_columns))
-        return {requirement: again(table, verdict) for requirement, verdict in verdicts.items()}
-
-
-def _arguments(subject: Subject, sensitive: str, others: Sequence[str], requirement: Requirement) -> dict[str, Any]:
-    parameters = {
-        name: plain_decimal(value) if isinstance(value, Decimal) else value
-        for name, value in requirement.parameters.items()
-    }
-    settings: dict[str, Any] = {HARMLESS: list(requirement.harmless)} if parameters.pop(HARMLESS, None) else {}
-    if (members := members_of(subject.same.get(sensitive, ()))) is not None:  # which it reads by itself
-        same = [step for step in subject.same[sensitive] if step is not members]
-        settings |= {"set": members.separator or True, "same": same}
-    beside = {name: parameters.pop(name) for name in ("others_known", "each") if name in parameters}
-    if subject.position is None:  # a class is of one position already
-        beside.pop("each", None)
-    judged = {} if requirement.rows_only else {"sensitive": sensitive}
-    columns: dict[str, Any] = {name: {} for name in (others if requirement.others_known else ())}
-    columns |= {} if requirement.rows_only else {sensitive: settings}
-    taken = {} if subject.suppressed == "judge" else {"suppressed": subject.suppressed, "keep": ["class_id"]}
-    people = {"individual": subject.person, "position": subject.position} if subject.person else {}
-    return {
-        **people,
-        "policy": taken or None,
-        "require": [{requirement.name: parameters, **judged, **beside}],
-        "quasi_identifiers": [*subject.labels, *subject.ids],
-        "sensitive": columns,
-    }
 
 
 def require_good(audits: Sequence[Audit]) -> None:

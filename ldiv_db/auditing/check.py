@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.auditing.audit import Audit, CountPeople, Watch, audit_table
+from ldiv_db.auditing.audit import Audit, CountPeople, Judging, Watch, audit_each
 from ldiv_db.auditing.centres import require_within
 from ldiv_db.auditing.kept import warn_of_release
 from ldiv_db.auditing.people_names import people_warning
@@ -236,20 +236,8 @@ def check(engine: Engine, table: Table, request: CheckRequest, watch: Watch | No
         values = {n: (count_values(engine, every, n), "value") if every.is_set(n) else (read, n) for n in attributes}
         absent_values(engine, requirements, values)
     require_within(engine, home, request.centres)
-    subject = request.subject(table)
-    audits = [
-        audit_table(
-            engine,
-            subject,
-            name,
-            wanted,
-            [other for other in attributes if other != name],
-            watch,
-            people=request.people,
-            twice=request.twice,
-        )
-        for name, wanted in requirements.items()
-    ]
+    subject, judging = request.subject(table), Judging(watch, request.people, request.twice)
+    audits = audit_each(engine, subject, requirements, judging)
     if request.individual is None:
         audits = _of_rows(engine, subject, request, audits)
     told = warn_of_release(engine, subject, list(request.sensitive), request.kept)

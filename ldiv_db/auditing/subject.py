@@ -21,7 +21,7 @@ from ldiv_db.database.flow import Flow
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.steps import Steps
 from ldiv_db.recoding.encoded import Renamed, person_units
-from ldiv_db.requirements import Classes
+from ldiv_db.requirements import Classes, OfPeople
 
 #: What becomes of suppressed rows: they are judged like any others, or left out, or a NULL in the place of a sensitive
 #: value is no value but counts in the size of its class: a share is that of the rows of whom an attacker must think.
@@ -178,7 +178,7 @@ def number_classes(steps: Steps, subject: Subject, counts: Relation, sensitive: 
         steps.drop(of_rows)
         by_rows, made = numbered.classes, [*made, numbered.classes.histogram, numbered.listed]
     tallies = None if unknown else listed
-    classes = Classes(steps, histogram, whole, tallies, shares, of_people=people, by_rows=by_rows)
+    classes = Classes(steps, histogram, whole, tallies, OfPeople(shares, by_rows) if people else None)
     return Numbered(classes, listed, [relation for relation in made if relation])
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ldiv_db.auditing.audit import Audit, Watch, audit_table
+from ldiv_db.auditing.audit import Audit, Judging, Watch, audit_table
 from ldiv_db.auditing.check import AuditRequest, check_request, request_problems
 from ldiv_db.auditing.kept import warn_of_release
 from ldiv_db.auditing.subject import Subject
@@ -233,7 +233,7 @@ def audit_tables(
                 if own is not None and not engine.count(first.table):
                     continue  # nobody has a row of that table
                 subject = replace(first, position="place", again=second.again(first, name))
-                audit = audit_table(engine, subject, name, requirements, watch=watch, twice=twice)
+                audit = audit_table(engine, subject, name, requirements, judging=Judging(watch, twice=twice))
             audits.append(replace(audit, rows=rows[own.name] if own else sum(rows.values())))
     return audits
 

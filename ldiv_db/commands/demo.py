@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from ldiv_db.commands.console import ProgressDisplay, show
-from ldiv_db.commands.options import Json, Quiet
+from ldiv_db.commands.console import show
+from ldiv_db.commands.options import Json, Output, grouped
 from ldiv_db.database.errors import Problem, refuse
 from ldiv_db.database.templates import resource_folder
 from ldiv_db.reporting.text import demo_text
@@ -18,8 +18,9 @@ from ldiv_db.running.demo_tables import demonstrate_tables
 dbt_app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 
 
+@grouped
 def demo_command(
-    json: Json = False,
+    *,
     l: Annotated[
         int | None, typer.Option("--l", min=2, help="At most one in l rows of a class has the same occupation.")
     ] = None,
@@ -34,7 +35,7 @@ def demo_command(
         bool, typer.Option("--tables", help="Publish several tables as one release: those of a made-up clinic.")
     ] = False,
     directory: Annotated[Path | None, typer.Option(help="Keep the database and the policy in this folder.")] = None,
-    quiet: Quiet = False,
+    output: Output,
 ) -> None:
     """Anonymize a real data set and audit the release.
 
@@ -49,10 +50,10 @@ def demo_command(
     if tables:
         asked = {"l": l, "select": select, "transparent": transparent}
         refuse(Problem(name, "is of one table", "leave it, or --tables, out") for name, given in asked.items() if given)
-    with ProgressDisplay(quiet) as listener:
+    with output.progress() as listener:
         one = (l, select, directory, listener, transparent)
         shown = demonstrate_tables(directory, listener) if tables else demonstrate(*one)
-    show(shown.result.as_dict(), demo_text(shown), json)
+    output.show(shown.result.as_dict(), demo_text(shown))
 
 
 @dbt_app.callback()

@@ -7,17 +7,17 @@ fields of a request that say how commands ask for them: `Annotated[dict[str, Any
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from ldiv_db.commands.console import open_for_command
+from ldiv_db.commands.console import ProgressDisplay, open_for_command, show
 from ldiv_db.database.addresses import address_of, is_attached
 from ldiv_db.database.attach import CATALOG
 from ldiv_db.database.connections import Settings
@@ -26,6 +26,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.names import Relation
 from ldiv_db.database.requests import Asked, asked_fields
+from ldiv_db.display import Part
 from ldiv_db.publishing.ledger_there import ledger_of
 
 _SHOW_VALUES = "Name in errors the values that are too frequent, or missing from a taxonomy."
@@ -103,7 +104,9 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     spread: list[Parameter] = []
     for name, given in shape.items():
         if name in groups:
-            spread += signature(groups[name], eval_str=True).parameters.values()
+            kinds = get_type_hints(groups[name], include_extras=True)  # of fields of its bases as well
+            every = signature(groups[name]).parameters.items()
+            spread += [one.replace(annotation=kinds[field]) for field, one in every]
         else:
             spread += asked[name].parameters() if name in asked else [given]
 
@@ -186,6 +189,25 @@ SHARED = {
     "sensitive_table": "The sensitive table of an anatomised pair.",
     "show_values": _SHOW_VALUES,
 }
+
+
+# -- what is shown -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a command shows: progress unless it is quiet, and its result as text or as one JSON object."""
+
+    quiet: Quiet = False
+    json: Json = False
+
+    def progress(self, first_stage: str = "reading the source") -> ProgressDisplay:
+        """Progress on stderr, which begins with a stage."""
+        return ProgressDisplay(self.quiet, first_stage)
+
+    def show(self, document: Mapping[str, Any], text: Iterable[Part]) -> None:
+        """Print the result."""
+        show(document, text, self.json)
 
 
 # -- the database ------------------------------------------------------------------------------------

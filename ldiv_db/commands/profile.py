@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ldiv_db.commands.console import ProgressDisplay, show
-from ldiv_db.commands.options import Database, DatabaseOptions, Json, OptionsOf, Quiet, grouped
+from ldiv_db.commands.options import Database, DatabaseOptions, OptionsOf, Output, grouped
 from ldiv_db.commands.profile_tables import profile_release
 from ldiv_db.database.addresses import address_of
 from ldiv_db.database.counted import names_warehouse
@@ -36,9 +35,8 @@ def profile_command(
     show_values: Annotated[
         bool, typer.Option("--show-values", help="Name sensitive values in the policy's comments.")
     ] = False,
-    json: Json = False,
     resources: DatabaseOptions,
-    quiet: Quiet = False,
+    output: Output,
 ) -> None:
     """Show how identifying a table's columns are, and propose a policy; writes nothing to the database.
 
@@ -61,7 +59,7 @@ def profile_command(
         refuse_files(policy)
     with (
         resources.open(database, True, asked) as connection,
-        ProgressDisplay(quiet, "counting columns") as listener,
+        output.progress("counting columns") as listener,
     ):
         engine = Engine(connection, on_step=listener.on_step, catalog=resources.catalog_name)
         folder, lasts = (
@@ -73,11 +71,11 @@ def profile_command(
     try:
         written = _write(started.starter, started.reason, policy)
     except PolicyError:  # of level files that are there: what took long is shown all the same
-        if not json:
-            show({}, chain(found.text(), _policy_text(started.starter, started.reason, [], show_values)), json)
+        if not output.json:
+            output.show({}, chain(found.text(), _policy_text(started.starter, started.reason, [], show_values)))
         raise
     document = found.as_dict() | {"written": [str(path) for path in written]}
-    show(document, chain(found.text(), _policy_text(started.starter, started.reason, written, show_values)), json)
+    output.show(document, chain(found.text(), _policy_text(started.starter, started.reason, written, show_values)))
 
 
 def _write(skeleton: StarterPolicy | None, reason: str, policy: Path | None) -> list[Path]:

@@ -18,7 +18,7 @@ from ldiv_db.database.names import Relation
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.display import Part, fields_of, table_of
 from ldiv_db.measuring.links import ProfiledTable, find_links
-from ldiv_db.measuring.profile import profile_table
+from ldiv_db.measuring.profile import ProfileRequest, profile_table
 from ldiv_db.measuring.starter_policy import StarterPolicy
 from ldiv_db.measuring.starter_tables import Started, start_policy
 from ldiv_db.policy.tables import named_in
@@ -109,8 +109,8 @@ def _profiled(
         if name in empty:
             continue
         keys = None if asked["qi"] is None else qi[name]
-        beside = {"population": asked["population_size"], "hipaa": asked["hipaa"]}
-        profile = profile_table(engine, relation, keys, secrets[name], listener.on_progress, **beside)
+        request = ProfileRequest(**dict(asked) | {"qi": keys, "sensitive": secrets[name]})
+        profile = profile_table(engine, relation, request, listener.on_progress)
         found.append(ProfiledTable.of(engine, name, _source(text, relation, folder), relation, profile))
     return found, empty
 

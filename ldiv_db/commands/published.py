@@ -10,8 +10,8 @@ import typer
 
 from ldiv_db.api import attack, measure
 from ldiv_db.attacking.question import AttackRequest
-from ldiv_db.commands.console import ProgressDisplay, show, split_columns
-from ldiv_db.commands.options import Database, DatabaseOptions, Json, OptionsOf, Quiet, Released, grouped
+from ldiv_db.commands.console import split_columns
+from ldiv_db.commands.options import Database, DatabaseOptions, OptionsOf, Output, Released, grouped
 from ldiv_db.commands.table_options import AskedTable, Attributes
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.measuring.measure import MeasureRequest
@@ -28,8 +28,7 @@ def attack_command(
     attributes: Attributes,
     asked: Annotated[dict[str, Any], OptionsOf(AttackRequest)],
     resources: DatabaseOptions,
-    quiet: Quiet = False,
-    json: Json = False,
+    output: Output,
 ) -> None:
     """Attack a published table: compare what attackers gain with what the requirements promise.
 
@@ -56,7 +55,7 @@ def attack_command(
     described = attributes.of(list(policy.sensitive) if policy else table.sensitive or [])
     with (
         resources.open(database, True, vars(table) | asked) as connection,
-        ProgressDisplay(quiet, "reading the table") as listener,
+        output.progress("reading the table") as listener,
     ):
         found = attack(
             connection,
@@ -71,7 +70,7 @@ def attack_command(
             catalog=resources.catalog_name,
         )
     named = published or (policy.places if policy else "")
-    show({"table": named, **found.as_dict()}, found.text(table=named), json)
+    output.show({"table": named, **found.as_dict()}, found.text(table=named))
     raise typer.Exit(1 if found.holds is False or found.undecided else 0)
 
 
@@ -93,8 +92,7 @@ def measure_command(
     policy: Annotated[Path | None, typer.Option(help="A policy: its source, quasi-identifiers and l.")] = None,
     wanted: Annotated[dict[str, Any], OptionsOf(MeasureRequest)],
     resources: DatabaseOptions,
-    quiet: Quiet = False,
-    json: Json = False,
+    output: Output,
 ) -> None:
     """Measure what any published table lost against its source; writes nothing.
 
@@ -112,7 +110,7 @@ def measure_command(
         raise PolicyError([Problem("policy", "says what the columns are", "leave out --qi and --sensitive")])
     folder, read = policy.parent if policy else Path(), read_policy(policy) if policy else None
     opened = resources.open(database, True, wanted | {"policy": policy})
-    with opened as connection, ProgressDisplay(quiet, "measuring what was lost") as listener:
+    with opened as connection, output.progress("measuring what was lost") as listener:
         wanted |= {"folder": folder, "listener": listener, "catalog": resources.catalog_name}
         found = measure(connection, published, read, **wanted)
-    show(found.as_dict(), found.text(), json)
+    output.show(found.as_dict(), found.text())

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from ldiv_db.api import Report, report
-from ldiv_db.commands.console import ProgressDisplay, show, split_columns
-from ldiv_db.commands.options import Database, DatabaseOptions, Json, OptionsOf, Quiet, grouped, of_data_file
+from ldiv_db.commands.console import split_columns
+from ldiv_db.commands.options import Database, DatabaseOptions, OptionsOf, Output, grouped, of_data_file
 from ldiv_db.commands.table_options import AskedTable
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import refused
@@ -18,7 +18,7 @@ from ldiv_db.policy.context import context_template
 from ldiv_db.reporting.release_facts import find_run
 from ldiv_db.reporting.report import read_report, refuse_ending
 from ldiv_db.reporting.request import ReportRequest
-from ldiv_db.reporting.verification import Verification, verify_report
+from ldiv_db.reporting.verification import Verification, question_again, verify_report
 
 #: Where the page goes if nothing is said.
 _OUT = Path("report.html")
@@ -32,7 +32,7 @@ def _print_template(wanted: bool) -> None:
 
 
 @dataclass(frozen=True)
-class ReportOutput:
+class ReportOutput(Output):
     """Where the report goes, and the report that is verified in its place."""
 
     out: Annotated[
@@ -49,13 +49,13 @@ class ReportOutput:
         typer.Option("--context-template", is_eager=True, callback=_print_template, help="Print a blank --context."),
     ] = False
 
-    def files(self, json: bool) -> list[Path]:
+    def files(self) -> list[Path]:
         """The files that are to be written; raises PolicyError for those that cannot be."""
         if self.verify is not None:
             if self.out:
                 raise refused("out", "does not go with --verify, which writes no report")
             return []
-        files = self.out or ([] if json else [_OUT])
+        files = self.out or ([] if self.json else [_OUT])
         for file in files:
             refuse_ending(file)
         return files
@@ -75,10 +75,8 @@ def report_command(
     ] = None,
     table: AskedTable,
     told: Annotated[dict[str, Any], OptionsOf(ReportRequest)],
-    output: ReportOutput,
     resources: DatabaseOptions,
-    quiet: Quiet = False,
-    json: Json = False,
+    output: ReportOutput,
 ) -> None:
     """Write a report on a release for the person who signs it; writes nothing to the database.
 
@@ -97,7 +95,7 @@ def report_command(
       ldiv report warehouse.duckdb published.patients --verify r.json --policy policy.yml
       ldiv report warehouse.duckdb --policy schema.yml
     """
-    files, policy = output.files(json), table.written
+    files, policy = output.files(), table.written
     beside = table.policy or output.verify  # where files that a policy names lie; a report quotes its policy
     folder = beside.parent if beside else Path()
     told |= {"sensitive": table.sensitive or [], "require": table.require or []}
@@ -105,11 +103,13 @@ def report_command(
     found: Report | Verification
     with (
         resources.open(database, True, told | {"policy": policy, "qi": table.qi}) as connection,
-        ProgressDisplay(quiet, _STAGE) as listener,
+        output.progress(_STAGE) as listener,
     ):
         catalog = resources.catalog_name
         if reported is not None:
-            found = verify_report(connection, reported, release, policy, folder, listener, catalog)
+            found = verify_report(
+                connection, reported, question_again(reported, release, policy, folder), listener, catalog
+            )
         else:
             if table.qi and release:
                 released = find_run(Engine(connection), release).table
@@ -121,5 +121,5 @@ def report_command(
         text = found.text(files=files)
     else:
         text = found.text(table=release or "the policy's tables")
-    show(found.as_dict(), text, json)
+    output.show(found.as_dict(), text)
     raise typer.Exit(0 if found.holds else 1)

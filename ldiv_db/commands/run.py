@@ -10,17 +10,14 @@ import typer
 
 from ldiv_db.api import Exploration, Result, explore, plan, run
 from ldiv_db.commands import lineage, telling
-from ldiv_db.commands.console import ProgressDisplay, refuse_memory, show
+from ldiv_db.commands.console import refuse_memory
 from ldiv_db.commands.options import (
-    MOST_THREADS,
     Database,
     DatabaseOptions,
-    Json,
     OptionsOf,
+    Output,
     PolicyFile,
-    Quiet,
     ShowSeed,
-    ShowValues,
     grouped,
 )
 from ldiv_db.database import interrupts
@@ -32,23 +29,7 @@ from ldiv_db.reporting.exploration_page import write_page
 from ldiv_db.running.exploring.explore import processors
 from ldiv_db.running.exploring.question import ExploreRequest
 from ldiv_db.running.preview import describe_plan
-
-Bound = Annotated[
-    bool,
-    typer.Option(
-        "--bound",
-        help="Prove what any local recoding through these taxonomies loses at least; takes minutes where many rows"
-        " differ.",
-    ),
-]
-Workers = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        max=MOST_THREADS,
-        help="Worker processes for a table of more than part_rows rows; by default one per thread.",
-    ),
-]
+from ldiv_db.running.run import PlanRequest, RunRequest
 
 
 @grouped
@@ -56,14 +37,10 @@ def run_command(
     *,
     database: Database,
     policy: PolicyFile,
-    json: Json = False,
-    resources: DatabaseOptions,
-    quiet: Quiet = False,
-    kl: Annotated[bool, typer.Option("--kl", help="Compute the KL divergence as well; takes longer.")] = False,
-    show_values: ShowValues = False,
-    workers: Workers = None,
+    asked: Annotated[dict[str, Any], OptionsOf(RunRequest)],
     show_seed: ShowSeed = False,
-    bound: Bound = False,
+    resources: DatabaseOptions,
+    output: Output,
 ) -> None:
     """Anonymize, audit and publish under a policy: all or nothing.
 
@@ -83,11 +60,11 @@ def run_command(
     refuse_memory(database, wanted)
 
     def work() -> Result:
-        with resources.open_planned(database) as (opened, catalog), ProgressDisplay(quiet) as listener:
-            return run(opened, wanted, policy.parent, listener, catalog, kl, show_values, workers, bound=bound)
+        with resources.open_planned(database) as (opened, catalog), output.progress() as listener:
+            return run(opened, wanted, policy.parent, listener, catalog, **asked)
 
     result = lineage.telling_of(database, wanted, work)
-    show(result.as_dict(show_seed), result.text(show_seed=show_seed), json)
+    output.show(result.as_dict(show_seed), result.text(show_seed=show_seed))
 
 
 @grouped
@@ -95,12 +72,9 @@ def plan_command(
     *,
     database: Database,
     policy: PolicyFile,
-    json: Json = False,
-    sql: Annotated[bool, typer.Option("--sql", help="Rehearse the run and show the SQL of every step.")] = False,
+    asked: Annotated[dict[str, Any], OptionsOf(PlanRequest)],
     resources: DatabaseOptions,
-    quiet: Quiet = False,
-    show_values: ShowValues = False,
-    bound: Bound = False,
+    output: Output,
 ) -> None:
     """Show what a run would do, from counts alone; writes nothing.
 
@@ -116,13 +90,14 @@ def plan_command(
     wanted = load_file(policy)
     refuse_memory(database, wanted)
     statements: list[Statement] = []
+    sql = asked["rehearse"]
     if sql and names_warehouse(database):
         raise refused("sql", "a plan in a warehouse is not rehearsed", "leave it out")
-    with resources.open_planned(database, read_only=True) as (opened, catalog), ProgressDisplay(quiet) as shown:
+    with resources.open_planned(database, read_only=True) as (opened, catalog), output.progress() as shown:
         listener = replace(shown, on_statement=statements.append)
-        ready = plan(opened, wanted, policy.parent, listener, catalog, show_values, rehearse=sql, bound=bound)
+        ready = plan(opened, wanted, policy.parent, listener, catalog, **asked)
     shown_sql = statements if sql else None
-    show(describe_plan(ready, shown_sql), ready.text(statements=shown_sql), json)
+    output.show(describe_plan(ready, shown_sql), ready.text(statements=shown_sql))
 
 
 @grouped
@@ -134,9 +109,8 @@ def explore_command(
     out: Annotated[
         Path | None, typer.Option(help="Write the map to this HTML file, which is replaced if it exists.")
     ] = None,
-    json: Json = False,
     resources: DatabaseOptions,
-    quiet: Quiet = False,
+    output: Output,
 ) -> None:
     """Compare variants of a policy by what each would lose and reveal; publishes nothing.
 
@@ -157,7 +131,7 @@ def explore_command(
     threads = resources.threads or _threads(varied["workers"])
     with (
         replace(resources, threads=threads).open(database, read_only=True) as connection,
-        ProgressDisplay(quiet) as listener,
+        output.progress() as listener,
     ):
         found = explore(
             connection,
@@ -169,7 +143,7 @@ def explore_command(
         )
     if out is not None:
         write_page(found, out)
-    show(found.as_dict(), found.text(), json)
+    output.show(found.as_dict(), found.text())
     _exit_unless_done(found)
 
 

@@ -11,11 +11,13 @@ import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from ldiv_db.database.addresses import MEMORY
+from ldiv_db.database.catalog import Column
 from ldiv_db.database.connections import Settings, open_database
 from ldiv_db.database.drivers import is_warehouse
 from ldiv_db.database.engine import Engine
@@ -67,28 +69,39 @@ class RepeatedRows(Relation):
     kept: str | None = field(kw_only=True, default="")
 
 
-def count_rows(
-    engine: Engine,
-    there: Warehouse,
-    name: str,
-    table: Relation,
-    columns: Sequence[ColumnThere],
-    counted: Identifier | None = None,
-    weight: Identifier = WEIGHT,
-    hashed: Sequence[ColumnThere] = (),
-) -> Relation:
-    """The counts of rows that are equal in some columns, as a TEMP table; `counted` says how many a row is.
+@dataclass(frozen=True)
+class TableThere:
+    """A table of a warehouse."""
 
-    Where columns are `hashed`, by a function that the warehouse must have, `content` is what equal rows have there.
-    """
-    params = {"columns": columns, "weight": weight, "counted": counted, "hashed": hashed, "by_bytes": False}
-    sql = there.written("database/count_combinations", source=table, **params)
-    names = [*(column.alias.name for column in columns), *([CONTENT.name] if hashed else [])]
-    found = there.fetch(engine, name, sql, [*names, weight.name])
-    if engine.count(found):
-        return found
-    engine.drop(found)  # of no rows drivers tell no types, and counts are numbers
-    return engine.load(name, {**dict.fromkeys(names, "VARCHAR"), weight.name: "BIGINT"}, [])
+    there: Warehouse
+    table: Relation
+
+    @cached_property
+    def columns(self) -> Sequence[Column]:
+        """Its columns, as they were when they were first asked for."""
+        return self.there.columns(self.table)
+
+    def count(
+        self,
+        engine: Engine,
+        name: str,
+        columns: Sequence[ColumnThere],
+        counted: Identifier | None = None,
+        weight: Identifier = WEIGHT,
+        hashed: Sequence[ColumnThere] = (),
+    ) -> Relation:
+        """The counts of rows that are equal in some columns, as a TEMP table; `counted` says how many a row is.
+
+        Where columns are `hashed`, by a function that the warehouse must have, `content` is what equal rows have there.
+        """
+        params = {"columns": columns, "weight": weight, "counted": counted, "hashed": hashed, "by_bytes": False}
+        sql = self.there.written("database/count_combinations", source=self.table, **params)
+        names = [*(column.alias.name for column in columns), *([CONTENT.name] if hashed else [])]
+        found = self.there.fetch(engine, name, sql, [*names, weight.name])
+        if engine.count(found):
+            return found
+        engine.drop(found)  # of no rows drivers tell no types, and counts are numbers
+        return engine.load(name, {**dict.fromkeys(names, "VARCHAR"), weight.name: "BIGINT"}, [])
 
 
 class CountedConnection:
@@ -106,15 +119,16 @@ class CountedConnection:
         if table in self._brought or not self.there.exists(table):
             return
         self._brought.add(table)
+        source = TableThere(self.there, table)
         columns = [
             ColumnThere(Identifier(self._as_written(column.name)), Identifier(f"c{place}"), column.type == "other")
-            for place, column in enumerate(self.there.columns(table))
+            for place, column in enumerate(source.columns)
             if column.name.lower() in self._asked
         ]
         if not columns:
             raise refused("table", f"{table} has none of the named columns", "name some")
         engine = Engine(self._connection)
-        counted = count_rows(engine, self.there, "counted", table, columns)
+        counted = source.count(engine, "counted", columns)
         kept = Relation(("memory", _COUNTS, f"t{len(self._brought)}"))
         for schema in (Relation(kept.parts[:2]), Relation(table.parts[:-1])):
             if len(schema.parts) > 1 and schema.parts[0] != "memory":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from ldiv_db.database.data_files import Table
@@ -49,9 +50,8 @@ class TableQueries(Queries):
 
     def extend_others(self, target: Relation, rows: Relation, listed: Relation, key: str, *columns: ColumnName) -> None:
         """Append to `target` the rows whose `key` no row of `listed` has, as `select_others` has them."""
-        self.insert(
-            target, "database/select_rows", **_selection(rows, columns, listed=listed, keys=[key], lacking=True)
-        )
+        among = _Among(listed, [key], lacking=True)
+        self.insert(target, "database/select_rows", **_selection(rows, columns, among=among))
 
     def reassign(self, assigned: Relation, moved: Relation, shown: str = "row_id") -> Relation:
         """(row_id, class_id): rows with their class, that of `moved` if it has one; `shown` is their number then."""
@@ -73,14 +73,15 @@ class TableQueries(Queries):
         self, name: str, rows: Relation, listed: Relation, *keys: ColumnName, columns: Sequence[ColumnName] = ()
     ) -> Relation:
         """As `select`, the rows whose keys some row of `listed` has; a pair is their name in `rows` and in `listed`."""
-        return self.materialise(name, "database/select_rows", **_selection(rows, columns, listed=listed, keys=keys))
+        among = _Among(listed, keys)
+        return self.materialise(name, "database/select_rows", **_selection(rows, columns, among=among))
 
     def select_others(
         self, name: str, rows: Relation, listed: Relation, *keys: ColumnName, columns: Sequence[ColumnName] = ()
     ) -> Relation:
         """The rows that `select_among` leaves out; keys are never NULL."""
-        params = _selection(rows, columns, listed=listed, keys=keys, lacking=True)
-        return self.materialise(name, "database/select_rows", **params)
+        among = _Among(listed, keys, lacking=True)
+        return self.materialise(name, "database/select_rows", **_selection(rows, columns, among=among))
 
     def number_groups(
         self, name: str, rows: Relation, *by: str, number: str = "class_id", columns: Sequence[str] = ("row_id",)
@@ -172,21 +173,28 @@ def _grouping(rows: Relation, columns: Sequence[ColumnName], aggregates: Mapping
     return {"rows": rows, "columns": _columns(columns), "aggregates": found}
 
 
+@dataclass(frozen=True)
+class _Among:
+    """The rows whose keys some row of `listed` has, or, if `lacking`, those whose keys none has."""
+
+    listed: Relation
+    keys: Sequence[ColumnName]
+    lacking: bool = False
+
+
 def _selection(
     rows: Table,
     columns: Sequence[ColumnName],
     where: Sequence[Where] = (),
     distinct: bool = False,
     constants: Mapping[str, int] | None = None,
-    listed: Relation | None = None,
-    keys: Sequence[ColumnName] = (),
-    lacking: bool = False,
+    among: _Among | None = None,
 ) -> dict[str, Any]:
     return {
         **_counted(rows, columns, where),
-        "listed": listed,
-        "keys": _columns(keys),
+        "listed": among.listed if among else None,
+        "keys": _columns(among.keys if among else ()),
         "constants": [{"value": n, "alias": Identifier(name)} for name, n in (constants or {}).items()],
         "distinct": distinct,
-        "lacking": lacking,
+        "lacking": among is not None and among.lacking,
     }

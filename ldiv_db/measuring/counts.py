@@ -71,22 +71,29 @@ def _asked(keys: Sequence[_Key]) -> Sequence[_Key]:
     return keys[:: -(-len(keys) // _MOST_KEYS) or 1]
 
 
+@dataclass(frozen=True)
+class SourceCells:
+    """The `rows` of a source, `counted` by their codes; `weight` is the column of how many each is, None for one."""
+
+    counted: Relation
+    rows: int
+    weight: Identifier | None = _ROWS
+
+
 def measure_counts(
     engine: Engine,
     keys: Sequence[ResolvedColumn],
     sensitive: Sequence[ResolvedColumn],
-    cells: Relation,
+    source: SourceCells,
     number: Callable[[Sequence[ResolvedColumn]], Relation],
-    rows: int,
     seed: int,
-    weight: Identifier | None = _ROWS,
 ) -> CountErrors | None:
-    """The errors of counts of the `rows` of the source's `cells`, by the published rows.
+    """The errors of counts of the source's rows by the published ones.
 
     `number` gives a relation of these with the numbers of their values of some quasi-identifiers, and of all sensitive
     attributes. None where there are not two columns, or no rows.
     """
-    keys = _asked(keys)
+    keys, rows = _asked(keys), source.rows
     pairs = _pairs(keys, sensitive)
     if not pairs or not rows:
         return None
@@ -96,7 +103,7 @@ def measure_counts(
             batch = pairs[first : first + _BATCH]
             draws = _draws(batch, rows, of_each, seed)
             columns = dict.fromkeys(side.column for pair in batch for side in pair.sides if side.column in keys)
-            answers += _answer(engine, batch, draws, cells, number([*columns]), weight)
+            answers += _answer(engine, batch, draws, source, number([*columns]))
     errors = relative_errors(answers, rows)
     median, most = statistics.median(errors), nine_tenths(errors)
     return CountErrors(len(errors), round(median, _DIGITS), round(most, _DIGITS))
@@ -106,14 +113,13 @@ def _answer(
     engine: Engine,
     pairs: Sequence[Pair],
     draws: Sequence[tuple[int, ...]],
-    cells: Relation,
+    cells: SourceCells,
     numbered: Relation,
-    weight: Identifier | None,
 ) -> list[tuple[int, float]]:
     """What the source answers to each query about the pairs, and what the published rows do."""
     steps = OneStatement(engine)
     flow = Flow(steps, "measuring", pairs=pairs)
-    source = flow.step("source_pairs", "list_pairs", placed=True, counted=cells, weight=weight)
+    source = flow.step("source_pairs", "list_pairs", placed=True, counted=cells.counted, weight=cells.weight)
     flow.step("release_pairs", "list_pairs", placed=False, counted=numbered, weight=_ROWS)
     names = [name.name for side in pairs[0].sides for name in (side.width, side.shift)]
     flow.know(draws=engine.load("draws", dict.fromkeys(["query", "pair", "anchor", *names], "BIGINT"), draws))
@@ -142,8 +148,8 @@ def measure_planned_counts(engine: Engine, encoded: Encoded, recoding: Recoding,
                 sensitive=sensitive,
             )
 
-        counted = (encoded.counted, number, encoded.row_count, seed, encoded.weight)
-        return measure_counts(engine, [*spans], sensitive, *counted)
+        source = SourceCells(encoded.counted, encoded.row_count, encoded.weight)
+        return measure_counts(engine, [*spans], sensitive, source, number, seed)
 
 
 def _planned(engine: Engine, span: Spans) -> ResolvedColumn:

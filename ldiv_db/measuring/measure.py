@@ -22,9 +22,9 @@ from ldiv_db.database.queries import Where
 from ldiv_db.database.requests import asked
 from ldiv_db.display import Shown, fields_of
 from ldiv_db.measuring.answers import Answer, ask
-from ldiv_db.measuring.counts import measure_counts
+from ldiv_db.measuring.counts import SourceCells, measure_counts
 from ldiv_db.measuring.resolve import ResolvedColumn, Spread, compare_columns, resolve_axes, resolve_sensitive
-from ldiv_db.measuring.utility import QueryErrors, grow_tries, measure_divergence, measure_queries
+from ldiv_db.measuring.utility import QueryErrors, draw_queries, grow_tries, measure_divergence, measure_queries
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import LARGEST_SEED
 from ldiv_db.policy.release_columns import published_columns
@@ -132,30 +132,38 @@ class Measurement(Shown):
         }
 
 
+@dataclass(frozen=True)
+class Besides:
+    """The questions besides losses: how far `counts` over two columns are off, and the distributions of columns.
+
+    `preserve` are queries to ask of both tables, usual ones if it is empty.
+    """
+
+    counts: bool = False
+    spreads: bool = False
+    preserve: Sequence[str] | None = None
+
+
 def measure_table(
     engine: Engine,
     published: Table,
     original: Described,
     wanted: MeasureRequest,
-    *,
-    counts: bool = False,
-    spreads: bool = False,
-    preserve: Sequence[str] | None = None,
+    besides: Besides = Besides(),
 ) -> Measurement:
-    """The loss of `published` against the source that is described.
+    """The loss of `published` against the source that is described, and what is asked `besides`.
 
-    With `counts` also how far counts over two columns are off, with `spreads` the distributions of columns; `preserve`
-    are queries to ask of both tables, usual ones if it is empty. Raises PolicyError for columns that the table lacks
+    Raises PolicyError for columns that the table lacks
     and for published values that nothing knows, and for values of the source that a taxonomy lacks.
     """
-    return _Measuring(engine, original, published, wanted).measure(counts, spreads, preserve)
+    return _Measuring(engine, original, published, wanted).measure(besides)
 
 
 def answers_of(engine: Engine, published: Relation, original: Described, queries: Sequence[str]) -> tuple[Answer, ...]:
     """What the policy's queries answer of `published`; nothing if there are none."""
     if not queries:
         return ()
-    return measure_table(engine, published, original, MeasureRequest(kl=False), preserve=queries).answers
+    return measure_table(engine, published, original, MeasureRequest(kl=False), Besides(preserve=queries)).answers
 
 
 class _Measuring:
@@ -174,7 +182,7 @@ class _Measuring:
         self._cited = published_columns(original.released, names, others)
         self._classes = [Renamed(Identifier(wanted.class_column), _CLASS)] if wanted.class_column else []
 
-    def measure(self, counts: bool, spreads: bool, preserve: Sequence[str] | None) -> Measurement:
+    def measure(self, besides: Besides) -> Measurement:
         engine, flow, wanted, source = self._engine, self._flow, self._wanted, self._source
         copied, axes = scan(engine, source, wanted.show_values, counted=True)
         label = [Renamed(Identifier(wanted.class_label), _LABEL)] if wanted.class_label else []
@@ -211,10 +219,12 @@ class _Measuring:
             queries=None,
             of_people=self._of_people,
         )
-        if wanted.kl or wanted.queries or counts:
+        if wanted.kl or wanted.queries or besides.counts:
             cells = flow.step("cells", "count_cells", columns=both)
-        if counts:
-            counted = measure_counts(engine, found, sensitive, cells, lambda _: numbered, kept, wanted.seed)
+        if besides.counts:
+            counted = measure_counts(
+                engine, found, sensitive, SourceCells(cells, kept), lambda _: numbered, wanted.seed
+            )
             loss = replace(loss, counts=counted)
         if wanted.kl or wanted.queries:
             tries = grow_tries(engine, both, cells, numbered, kept, loss.rows_published)
@@ -222,12 +232,13 @@ class _Measuring:
             kl, uncovered, unmatched = measure_divergence(engine, tries, kept, loss.rows_published)
             loss, measured = replace(loss, kl=kl), replace(measured, rows_unmatched=unmatched, rows_uncovered=uncovered)
         if wanted.queries:
-            errors = measure_queries(engine, found, sensitive, tries, kept, wanted.queries, wanted.seed)
+            draws = draw_queries(found, sensitive, kept, wanted.queries, wanted.seed)
+            errors = measure_queries(engine, both, tries, draws, kept, wanted.seed)
             measured = replace(measured, queries=errors)
-        if spreads:
+        if besides.spreads:
             measured = replace(measured, spreads=compare_columns(engine, found, sensitive))
-        if preserve is not None:
-            measured = replace(measured, answers=ask(engine, source, both, numbered, preserve))
+        if besides.preserve is not None:
+            measured = replace(measured, answers=ask(engine, source, both, numbered, besides.preserve))
         return replace(measured, loss=loss)
 
     def _resolve(self, copied: Copied, axes: Sequence[Axis]) -> tuple[list[ResolvedColumn], list[ResolvedColumn]]:

@@ -36,6 +36,7 @@ from ldiv_db.measuring.roles import (
 )
 from ldiv_db.measuring.uniqueness import RARE, Summary, Uniqueness, forms_of, measure_uniqueness, summarise
 from ldiv_db.measuring.written_numbers import Told, find_numbers, settings_of
+from ldiv_db.policy.reading import names_of
 from ldiv_db.requirements import Distribution
 from ldiv_db.requirements.reading import LikelySets, find_sets
 
@@ -174,33 +175,32 @@ class Profile(Shown):
 def profile_table(
     engine: Engine,
     table: Table,
-    quasi_identifiers: Sequence[str] | None = None,
-    sensitive: Sequence[str] = (),
+    request: ProfileRequest = ProfileRequest(),
     progress: Callable[[int, int], None] = lambda done, total: None,
-    population: int | None = None,
-    hipaa: bool = False,
 ) -> Profile:
     """The profile of a table; `progress` hears how many of the columns are counted.
 
-    With `population`, the number of people that the rows are a sample of, it has how many of these are unique. With
-    `hipaa` columns are published as Safe Harbor has it, or not at all.
+    With the size of a population, of which the rows are a sample, it has how many of these are unique. With `hipaa`
+    columns are published as Safe Harbor has it, or not at all.
 
-    Without `quasi_identifiers` roles are guessed (`roles.py`); a column that cannot be generalised without
+    Without quasi-identifiers roles are guessed (`roles.py`); a column that cannot be generalised without
     a taxonomy of the user's is an identifier, as a policy to start from would have it. Raises PolicyError for columns
     that the table lacks or that have two roles and for a population smaller than the table, InfeasibleError for an
     empty table.
     """
     columns = columns_of(engine, table)
-    given = _resolve(columns, quasi_identifiers or (), sensitive)
+    given = _resolve(columns, names_of(request.qi or ()), names_of(request.sensitive))
     rows = engine.count(table)
     if rows == 0:
         raise InfeasibleError(f"{table} is empty: there is nothing to profile")
-    refuse_population(population, rows)
+    refuse_population(request.population_size, rows)
     written = find_numbers(engine, table, [c for c in columns if given.get(c.name.lower()) != SENSITIVE])
     told = read_by(engine, table, [reading for reading, _ in written.values()])
     columns = columns_of(engine, told)
     with read_exactly(engine, told) as read:
-        taken_for = _Roles(engine, table, read, given, written, guess=quasi_identifiers is None, hipaa=hipaa)
+        keys = Keys(engine, table) if request.qi is None else None
+        ways = GeneralisationFinder(engine, read, request.hipaa)
+        taken_for = _Roles(engine, read, given, written, keys, ways)
         summaries: list[Summary] = []
         for column in columns:
             summaries.append(summarise(engine, read, column, rows))
@@ -208,16 +208,16 @@ def profile_table(
         profiles = [taken_for.profile(summary, summaries) for summary in summaries]
         # What was named tells rows apart also where it cannot be generalised.
         telling = [p for p in profiles if QUASI_IDENTIFIER in (p.role, given.get(p.column.name.lower()))]
-        if hipaa:
+        if request.hipaa:
             refuse_sensitive(column for column in profiles if column.role == SENSITIVE)
         return Profile(
             table=str(table),
             rows=rows,
             columns=tuple(profiles),
-            uniqueness=measure_uniqueness(engine, read, telling, population),
+            uniqueness=measure_uniqueness(engine, read, telling, request.population_size),
             sensitive=tuple(_sensitive(engine, read, column) for column in profiles if column.role == SENSITIVE),
             individual=taken_for.individual(profiles),
-            hipaa=hipaa,
+            hipaa=request.hipaa,
         )
 
 
@@ -239,16 +239,16 @@ def _resolve(columns: Sequence[Column], quasi_identifiers: Sequence[str], sensit
 
 class _Roles:
     def __init__(
-        self, engine: Engine, table: Table, read: Table, asked: dict[str, str],
-        written: Mapping[str, Told], guess: bool, hipaa: bool,
+        self, engine: Engine, read: Table, asked: dict[str, str],
+        written: Mapping[str, Told], keys: Keys | None, ways: GeneralisationFinder,
     ) -> None:  # fmt: skip
         self._engine = engine
         self._read = read
         self._asked = asked
         self._written = written
         self._belonging: set[str] = set()
-        self._keys = Keys(engine, table) if guess else None
-        self._ways = GeneralisationFinder(engine, read, hipaa)
+        self._keys = keys
+        self._ways = ways
 
     def profile(self, summary: Summary, all_columns: Sequence[Summary]) -> ColumnProfile:
         """The column with its role, the reason, and how it is generalised."""

@@ -18,7 +18,7 @@ from ldiv_db.database.errors import refuse
 from ldiv_db.database.names import Identifier, NamedAfter, Relation
 from ldiv_db.database.requests import number_problems
 from ldiv_db.display import Shown
-from ldiv_db.measuring.measure import Measurement, MeasureRequest, measure_table
+from ldiv_db.measuring.measure import Besides, Measurement, MeasureRequest, measure_table
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.published import open_each
@@ -94,7 +94,7 @@ def measure_tables(engine: Engine, policy: Policy, wanted: MeasureRequest, sprea
                 losses.append(TableLoss(name, lost, 0))
                 continue
             described = describe(engine, member, sources[name], folder)
-            told = measure_table(engine, published[name], described, wanted, counts=True, spreads=spreads, preserve=())
+            told = measure_table(engine, published[name], described, wanted, Besides(True, spreads, ()))
             table = policy.tables[name]
             measured[name] = replace(told, published=str(table.target), source=str(table.source))
             weight = sum(qi.weight for qi in described.source.quasi_identifiers)
@@ -163,7 +163,9 @@ class _Joins:
         forms = described.released.forms
         shown = [(table, each) for table, c in keys for each in columns_as(c, forms[named_in(table, c)])]
         release = self._join(parent, child, self.published, [*shown, *sensitive])
-        found = measure_table(self.engine, release, described, replace(self.wanted, kl=False, queries=0), counts=True)
+        found = measure_table(
+            self.engine, release, described, replace(self.wanted, kl=False, queries=0), Besides(counts=True)
+        )
         return JoinedCounts(parent, child, found.rows_in, found.loss.rows_published, found.loss.counts)
 
     def _join(self, parent: str, child: str, rows: Rows, columns: Sequence[Column]) -> Relation:

@@ -163,23 +163,21 @@ class QueryErrors:
 
 def measure_queries(
     engine: Engine,
-    keys: Sequence[ResolvedColumn],
-    sensitive: Sequence[ResolvedColumn],
+    columns: Sequence[ResolvedColumn],
     tries: PrefixTrees,
+    draws: Sequence[tuple[int, ...]],
     rows: int,
-    queries: int,
     seed: int,
 ) -> QueryErrors:
-    """The errors of `queries` random queries over the quasi-identifiers `keys` and the sensitive attributes."""
-    draws = draw_queries(keys, sensitive, rows, queries, seed)
+    """The errors of random queries over the columns, quasi-identifiers first, as `draw_queries` drew them by a seed."""
     batch = max(1, _BATCH_PAIRS // max(1, engine.count(tries.boxes)))
     answers: list[tuple[int, float]] = []
-    for start in range(0, queries, batch):
-        answers += _answer(engine, [*keys, *sensitive], tries, draws[start : start + batch])
+    for start in range(0, len(draws), batch):
+        answers += _answer(engine, columns, tries, draws[start : start + batch])
     errors, bound = relative_errors(answers, rows), _bound(rows)
     floored = sum(answer < bound for answer, _ in answers)
-    mean = math.fsum(errors) / queries
-    return QueryErrors(queries, seed, mean, statistics.median(errors), nine_tenths(errors), bound, floored)
+    mean = math.fsum(errors) / len(draws)
+    return QueryErrors(len(draws), seed, mean, statistics.median(errors), nine_tenths(errors), bound, floored)
 
 
 def _bound(rows: int) -> float:

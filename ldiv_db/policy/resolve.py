@@ -240,9 +240,10 @@ def resolve(engine: Engine, written: Policy, folder: Path, checks: Mapping[str, 
     cast = partial(cast_of_texts, engine, source or Relation(()))
     misfits = [] if source is None else column_problems(policy, columns, policy.lists_all, cast)
     problems.add([*misfits, *inferred_problems(policy, inferred)])
-    described = _describe(engine, policy, source or Relation(()), columns, folder, problems, known)
+    findings = Findings(policy, folder, source, columns)
+    described = _describe(engine, findings, problems, known)
     uncounted = [name for name in written.keep if name not in policy.keep]
-    findings = Findings(policy, folder, source, None if misfits or source is None else columns)
+    findings = replace(findings, columns=None if misfits or source is None else columns)
     judged = {}
     for part, check in (checks or {}).items():
         if not is_reported(part, known):
@@ -292,22 +293,17 @@ def describe(engine: Engine, policy: Policy, source: Table, folder: Path) -> Des
     policy, inferred = infer(engine, policy, source, columns)
     cast = partial(cast_of_texts, engine, source)
     problems = Problems([*column_problems(policy, columns, cast=cast), *inferred_problems(policy, inferred)])
-    found = _describe(engine, policy, source, columns, folder, problems)
+    found = _describe(engine, Findings(policy, folder, source, columns), problems)
     problems.refuse()
     assert found is not None  # noqa: S101 - there would be problems
     return replace(found, source=replace(found.source, counts_people=counts_people))
 
 
 def _describe(
-    engine: Engine,
-    policy: Policy,
-    source: Table,
-    columns: Sequence[Column],
-    folder: Path,
-    problems: Problems,
-    known: Sequence[Problem] = (),
+    engine: Engine, findings: Findings, problems: Problems, known: Sequence[Problem] = ()
 ) -> Described | None:
     """The source by the parts without a `known` problem; None if something is wrong, which is added to `problems`."""
+    policy, folder, columns = findings.policy, findings.folder, findings.columns or ()
     sensitive = {n: s for n, s in policy.sensitive.items() if not is_reported(f"sensitive.{n}", known)}
     keys = {n: qi for n, qi in policy.quasi_identifiers.items() if not is_reported(f"quasi_identifiers.{n}", known)}
     hierarchies = {} if policy.decomposes else collect_hierarchies(engine, keys, folder, problems)
@@ -325,7 +321,7 @@ def _describe(
 
     found = Source(
         name=str(policy.source),
-        relation=source,
+        relation=findings.source or Relation(()),
         quasi_identifiers=tuple(
             QuasiColumn(column(name), hierarchies.get(name, Hierarchy(widths=())), qi.weight)
             for name, qi in policy.quasi_identifiers.items()

@@ -11,7 +11,7 @@ from typing import Any
 
 from ldiv_db.auditing.kept import count_kept, not_measured
 from ldiv_db.database.catalog import Column, columns_of
-from ldiv_db.database.counted import CONTENT, WEIGHT, ColumnThere, RepeatedRows, count_rows
+from ldiv_db.database.counted import CONTENT, WEIGHT, ColumnThere, RepeatedRows, TableThere
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation, SqlType
@@ -45,8 +45,7 @@ class CountedSource:
     the database calls the table as it was counted.
     """
 
-    there: Warehouse
-    table: Relation
+    source: TableThere
     columns: dict[str, ColumnThere]
     keys: Sequence[ColumnThere]
     counts: Relation
@@ -54,6 +53,14 @@ class CountedSource:
     kept: Sequence[str]
     content: str | None
     stamp: tuple[Any, ...]
+
+    @property
+    def there(self) -> Warehouse:
+        return self.source.there
+
+    @property
+    def table(self) -> Relation:
+        return self.source.table
 
     def kept_warnings(self, kept: Sequence[Column], individual: Column | None) -> list[str]:
         """The warnings of kept columns: the rows that they single out are counted there, and no more."""
@@ -78,7 +85,7 @@ class CountedSource:
             ColumnThere(Identifier(name), Identifier(name), name.lower() in texts) for name in dict.fromkeys(names)
         ]
         parts = [
-            count_rows(engine, there, "written", table, columns, counted, COUNTED)
+            TableThere(there, table).count(engine, "written", columns, counted, COUNTED)
             for table, counted in [(staged, there.counted(staged)), *((other, None) for other in others)]
         ]
         counts, *more = sorted(parts, key=lambda part: not engine.count(part))  # of no rows a driver tells no types
@@ -97,8 +104,7 @@ class CountedSource:
     def _counted_again(
         self, engine: Engine, wanted: Sequence[str], keep: Sequence[str]
     ) -> tuple[CountedSource, Relation]:
-        listed = self.there.columns(self.table)
-        return place_counts(engine, self.there, self.table, listed, wanted, keep, self.number is None)
+        return place_counts(engine, TableThere(self.there, self.table), wanted, keep, self.number is None)
 
     def is_as_counted(self, engine: Engine) -> bool:
         """True if the rows there are still those that were counted, with what was hashed of them."""
@@ -117,20 +123,15 @@ class CountedSource:
 
 
 def place_counts(
-    engine: Engine,
-    there: Warehouse,
-    table: Relation,
-    columns: Sequence[Column],
-    wanted: Sequence[str],
-    keep: Sequence[str],
-    is_of_rows: bool,
+    engine: Engine, source: TableThere, wanted: Sequence[str], keep: Sequence[str], is_of_rows: bool
 ) -> tuple[CountedSource, Relation]:
     """The counts of a table by the columns that are `wanted`, and a view of them that is the source of a run.
 
     It has all columns of the table, in those that are kept a hash of the rows, NULL in the others.
     """
-    stamp = stamp_of(there, table)  # before rows are looked at: a change in between is found
-    own = {column.name.lower(): column for column in columns}
+    there = source.there
+    stamp = stamp_of(there, source.table)  # before rows are looked at: a change in between is found
+    own = {column.name.lower(): column for column in source.columns}
     wanted, keep = [name.lower() for name in wanted], [name.lower() for name in keep]
 
     def listed(letter: str, names: Sequence[str]) -> list[ColumnThere]:
@@ -139,12 +140,12 @@ def place_counts(
 
     keys, others = listed("k", wanted), listed("o", [name for name in own if name not in wanted])
     kept = _by_name(column for column in others if column.column.name.lower() in keep)
-    counts = count_rows(engine, there, "counts", table, keys, hashed=kept if there.traits.hashed else ())
+    counts = source.count(engine, "counts", keys, hashed=kept if there.traits.hashed else ())
     nulls = engine.record("recoding/input/count_nulls", rows=counts, columns=keys, weight=None)
     types = {column.name: SqlType(column.type) for column in columns_of(engine, counts)}
     keys = [replace(key, nullable=types[key.alias.name] if nulls[key.alias.name] else None) for key in keys]
     number = None if is_of_rows else next(name for i in range(len(own) + 1) if (name := f"rows_{i}") not in own)
-    content = _content(engine, there, table, counts, keys, kept) if kept else None
+    content = _content(engine, source, counts, keys, kept) if kept else None
     placed = engine.view(
         "source",
         f"{SQL}/place_counts",
@@ -157,7 +158,7 @@ def place_counts(
         number=number,
     )
     named = {column.column.name.lower(): column for column in (*keys, *others)}
-    return CountedSource(there, table, named, keys, counts, number, keep, content, stamp), placed
+    return CountedSource(source, named, keys, counts, number, keep, content, stamp), placed
 
 
 def _by_name(columns: Iterable[ColumnThere]) -> list[ColumnThere]:
@@ -167,8 +168,7 @@ def _by_name(columns: Iterable[ColumnThere]) -> list[ColumnThere]:
 
 def _content(
     engine: Engine,
-    there: Warehouse,
-    table: Relation,
+    source: TableThere,
     counts: Relation,
     keys: Sequence[ColumnThere],
     kept: Sequence[ColumnThere],
@@ -179,9 +179,9 @@ def _content(
     of it counted.
     """
     names = [column.alias for column in _by_name(keys)]
-    if there.traits.hashed:
+    if source.there.traits.hashed:
         return hash_rows(engine, counts, [*names, CONTENT], WEIGHT, "")
-    rows = count_rows(engine, there, "content", table, [*keys, *(replace(column, as_text=True) for column in kept)])
+    rows = source.count(engine, "content", [*keys, *(replace(column, as_text=True) for column in kept)])
     found = hash_rows(engine, rows, [*names, *(column.alias for column in kept)], WEIGHT, "")
     engine.drop(rows)
     return found

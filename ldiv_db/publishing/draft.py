@@ -16,8 +16,9 @@ from ldiv_db.attacking.covering import label_axes
 from ldiv_db.attacking.matching import people_counter
 from ldiv_db.auditing.audit import (
     Audit,
+    Judging,
+    audit_each,
     audit_individuals,
-    audit_table,
     require_good,
     require_numbered,
     require_together,
@@ -39,7 +40,7 @@ from ldiv_db.publishing.report import Report
 from ldiv_db.publishing.result import Result
 from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.recode import PUBLISHED as ROWS
-from ldiv_db.recoding.recode import Recoding, published_rows
+from ldiv_db.recoding.recode import ClassNumbers, Recoding, published_rows
 from ldiv_db.requirements import Requirement
 
 #: The template of what a release published.
@@ -145,9 +146,10 @@ class NewClasses:
 
         `keyed` is where what is kept is not here, which tells apart classes that are otherwise alike.
         """
-        ids, seed = self.resolved.released.has_class_ids, Value(self.resolved.source.seed) if keyed else None
         last = last_class if self.last_class is None else self.last_class
-        return published_rows(self.engine, self.encoded, self.recoding, ids, last, texts, seed)
+        numbers = ClassNumbers(last, Value(self.resolved.source.seed) if keyed else None)
+        shown = numbers if self.resolved.released.has_class_ids else None
+        return published_rows(self.engine, self.encoded, self.recoding, shown, texts)
 
     def table(self) -> Relation:
         """Their rows as a TEMP table."""
@@ -180,15 +182,13 @@ class NewClasses:
         released = resolved.released
         same = resolved.source.same
         subject = Subject(published, released.identifying, released.class_ids, suppressed=suppressed, same=same)
-        names, counting = list(self.requirements), people_counter(label_axes(resolved), resolved.folder)
+        names = list(self.requirements)
+        judging = Judging(people=people_counter(label_axes(resolved), resolved.folder), twice=None)
         if released.centres:
             self._require_centres(subject, names)
         if self.counts_people:
             subject = self._of_people(subject, names)
-        audits = [
-            audit_table(engine, subject, name, wanted, [o for o in names if o != name], people=counting, twice=None)
-            for name, wanted in self.requirements.items()
-        ]
+        audits = audit_each(engine, subject, self.requirements, judging)
         beside = [] if self.counts_people else audit_individuals(engine, self.encoded, recoding.assigned)
         require_good([*audits, *beside])
         expected = engine.count_weighted(recoding.assigned, recoding.dealt)

@@ -15,7 +15,7 @@ from ldiv_db.database.names import Relation
 from ldiv_db.database.requests import asked
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.in_file import InFile
-from ldiv_db.publishing.inference import Inference, Release, check_releases
+from ldiv_db.publishing.inference import Combinations, Inference, Release, check_releases
 from ldiv_db.publishing.pairings import entered_limits, limits_of
 from ldiv_db.publishing.people_over_time import content_of
 from ldiv_db.publishing.series import require_release, secret_of
@@ -69,7 +69,7 @@ def check_series(engine: Engine, series: str) -> Inference:
         for release in listed:
             _require_table(engine, release.values, "series")
         entries = ledger.releases(engine, last.series)
-        allowed = bool((entries[0].report.get("combinations") or {}).get("option") == "first")
+        told = (entries[0].report.get("combinations") or {}).get("option") == "first"
         kept = last.report.get(ledger.LIMITS)  # none in a ledger of an older version
         limits = entered_limits(kept) if kept else limits_of(list(last.report["l"].items()))
         secret = secret_of(engine, last.series)
@@ -78,7 +78,8 @@ def check_series(engine: Engine, series: str) -> Inference:
             now = {one.name: content_of(engine, one.values, secret) for one in listed}
             inference = Inference.of_nights(listed, limits, [name for name in now if now[name] != held[name]])
         else:
-            inference = check_releases(engine, listed, limits, allowed=allowed, secret=secret)
+            combinations: Combinations = "allowed" if told else "checked"
+            inference = check_releases(engine, listed, limits, combinations=combinations, secret=secret)
     return replace(inference, ordered=tuple(f"release {entry.release}" for entry in entries if entry.is_ordered))
 
 
@@ -100,7 +101,7 @@ def check_sequence(engine: Engine, tables: SequenceRequest) -> Inference:
         columns = [*tables.group, *sensitive, *([tables.count] if tables.count else [])]
         values = _table(engine, holder, columns, "--values" if tables.values else "--table")
         listed.append(Release(name, values, tuple(tables.group), people, tables.key, count=tables.count))
-    return check_releases(engine, listed, limits_of(list(tables.sensitive)), jointly=True)
+    return check_releases(engine, listed, limits_of(list(tables.sensitive)), combinations="jointly")
 
 
 def _table(engine: Engine, name: str, columns: Sequence[str], key: str) -> Relation:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from ldiv_db.attacking.composition import infer
 from ldiv_db.database.data_files import Table
@@ -27,6 +27,9 @@ from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.queries import Where
 from ldiv_db.display import Printed
 from ldiv_db.publishing.pairings import Channel, LimitedAttribute, list_limits, tell_pairings
+
+#: How combinations of values are taken: checked one by one, told whatever they tell, or checked all at once.
+Combinations = Literal["checked", "allowed", "jointly"]
 
 
 @dataclass(frozen=True)
@@ -124,15 +127,14 @@ def check_releases(
     releases: Sequence[Release],
     limits: Sequence[LimitedAttribute],
     since: int = 1,
-    allowed: bool = False,
-    jointly: bool = False,
+    combinations: Combinations = "checked",
     secret: str = "",
 ) -> Inference:
     """Check what releases, in their order, tell of their keys; pairs before release number `since` were checked before.
 
-    With `allowed` combinations may tell what they do. With `jointly` values are ruled out over all keys and groups at
-    once too, which tells more only where keys change groups. `secret` is that of the series, by which values that have
-    limits of their own are known.
+    Where combinations are `allowed` they may tell what they do. Where they are looked at `jointly` values are ruled out
+    over all keys and groups at once too, which tells more only where keys change groups. `secret` is that of the
+    series, by which values that have limits of their own are known.
 
     Raises AuditError for tables that do not belong together: keys without values, or in several groups of a release.
     """
@@ -148,7 +150,7 @@ def check_releases(
         flow.know(twins=flow.step("weighed", "weigh_twins"))
         flow.step("keys", "weigh_keys")
         flow.drop("differing")
-        if jointly and len(releases) > 1:
+        if combinations == "jointly" and len(releases) > 1:
             _weigh_together(flow, names)
         flow.step("exposed", "list_exposed")
         rows = engine.records("publishing/summarise_exposed", exposed=flow["exposed"])
@@ -166,7 +168,7 @@ def check_releases(
                 )
                 for row in rows
             ),
-        ).joined(_pairings(engine, flow["cells"], releases, limits, since), allowed)
+        ).joined(_pairings(engine, flow["cells"], releases, limits, since), combinations == "allowed")
 
 
 def _weigh_together(flow: EngineFlow, numbers: Iterable[int]) -> None:

@@ -26,7 +26,7 @@ from ldiv_db.publishing import ledger
 from ldiv_db.publishing.draft import Draft
 from ldiv_db.publishing.fingerprints import versions
 from ldiv_db.publishing.history import Watch
-from ldiv_db.publishing.inference import Inference, Release, check_releases
+from ldiv_db.publishing.inference import Combinations, Inference, Release, check_releases
 from ldiv_db.publishing.ledger import Entry
 from ldiv_db.publishing.pairings import CombinationsDecision, LimitedAttribute
 from ldiv_db.publishing.result import Result
@@ -197,8 +197,8 @@ class SeriesDraft(Draft):
 
     def compare(self, listed: Sequence[Release]) -> Inference:
         """What the releases up to this one tell together."""
-        allowed, series = self.combined is not None and self.combined.allowed, self.series
-        return check_releases(self.engine, listed, self.limits, series.next, allowed, secret=series.secret)
+        combinations: Combinations = "allowed" if self.combined and self.combined.allowed else "checked"
+        return check_releases(self.engine, listed, self.limits, self.series.next, combinations, self.series.secret)
 
     def foreseen(self) -> Result:
         """The release before it is written, or audited."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import lcm
-from typing import Any
 
 from ldiv_db.database.counted import WEIGHT
 from ldiv_db.database.engine import Engine
@@ -13,7 +12,7 @@ from ldiv_db.database.equality import Looseness, Reading
 from ldiv_db.database.names import Identifier, NamedAfter, Relation, SqlType, Value
 from ldiv_db.database.steps import Steps
 from ldiv_db.database.table_queries import ColumnName
-from ldiv_db.requirements import Classes, Distribution, Requirement
+from ldiv_db.requirements import Classes, Distribution, OfPeople, Requirement
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
 #: Codes of numbers that are not whole, or too far apart, run from 0 to this.
@@ -129,6 +128,11 @@ class Bags:
     rows: Relation | None = None
     row_shares: Relation | None = None
 
+    @classmethod
+    def of(cls, engine: Engine, listed: Relation, scale: int, whole: Relation) -> Bags:
+        """The bags of people, where the whole table is (value, rows, units)."""
+        return cls(listed, scale, whole, engine.select("shares", whole, "value", ("units", "rows")))
+
     @property
     def tables(self) -> list[Relation]:
         """All that they refer to."""
@@ -218,12 +222,15 @@ class SensitiveAxis:
             params = {"bags": bags.listed, "scale": scale, "shares": shares, "by_rows": by_rows}
             return steps.materialise(name, "requirements/spread_bags", histogram=histogram, **params)
 
-        def made(whole: Relation, shares: Relation | None, of_rows: bool = False, **more: Any) -> Classes:
-            units = Classes(steps, spread("units", True, of_rows), shares) if shares else None
-            return Classes(steps, spread("people", by_rows=of_rows), whole, shares=units, **more)
+        def units(shares: Relation, of_rows: bool = False) -> Classes:
+            return Classes(steps, spread("units", True, of_rows), shares)
 
-        by_rows = made(bags.rows, bags.row_shares, True, of_people=bool(bags.row_shares)) if bags.rows else None
-        return made(bags.whole, bags.shares if bags.scale else None, of_people=True, by_rows=by_rows)
+        by_rows = None
+        if bags.rows:
+            of_sets = OfPeople(units(bags.row_shares, True)) if bags.row_shares else None
+            by_rows = Classes(steps, spread("people", by_rows=True), bags.rows, of_people=of_sets)
+        of_people = OfPeople(units(bags.shares) if bags.scale else None, by_rows)
+        return Classes(steps, spread("people"), bags.whole, of_people=of_people)
 
     def whole_table(self, engine: Engine) -> Classes:
         """The whole table as one class."""

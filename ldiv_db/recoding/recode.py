@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
 
 from ldiv_db.database.engine import Engine
@@ -84,6 +84,26 @@ class Spans:
 
 
 @dataclass(frozen=True)
+class Assignment:
+    """Rows assigned to classes: `assigned` is (row_id, class_id), each row at most once; the rest is suppressed.
+
+    With `dealt` cells are assigned, (row_id of the cell, class_id, how many of its rows), the last column of that name.
+
+    Where classes are published as more than the values that occur in them, as under a global recoding, `classes` is
+    (class_id, rows, smallest and largest code by quasi-identifier); otherwise they are bounded by their rows. `blanked`
+    is (class_id, code): values of the first sensitive attribute that are published as NULL. With `stars` bounds that
+    are the whole domain are published as a star.
+    """
+
+    assigned: Relation
+    _: KW_ONLY
+    classes: Relation | None = None
+    blanked: Relation | None = None
+    stars: bool = False
+    dealt: Identifier | None = None
+
+
+@dataclass(frozen=True)
 class Recoding:
     """Classes with their bounds (`classes`), each quasi-identifier's spans, and values not shown (`blanked`)."""
 
@@ -95,30 +115,14 @@ class Recoding:
     dealt: Identifier | None = None
 
 
-def plan_recoding(
-    engine: Engine,
-    encoded: Encoded,
-    assigned: Relation,
-    forms: Mapping[str, Form] | None = None,
-    classes: Relation | None = None,
-    blanked: Relation | None = None,
-    stars: bool = False,
-    dealt: Identifier | None = None,
-) -> Recoding:
-    """The recoding of rows assigned to classes: `assigned` is (row_id, class_id); other rows are suppressed.
-
-    With `dealt` it is cells that are assigned, in that column how many rows of each.
-
-    `forms` says what a quasi-identifier is published as, a label by default. `classes` has the bounds of the classes,
-    otherwise those of their rows; `blanked` is (class_id, code) of the first sensitive attribute. With `stars` bounds
-    that are the whole domain are published as a star.
-    """
-    forms = forms or {}
-    classes = classes or encoded.bound_classes(engine, assigned, "classes", dealt)
+def plan_recoding(engine: Engine, encoded: Encoded, assignment: Assignment, forms: Mapping[str, Form]) -> Recoding:
+    """The recoding of rows assigned to classes; `forms` says as what a quasi-identifier is published, if not labels."""
+    assigned, dealt = assignment.assigned, assignment.dealt
+    classes = assignment.classes or encoded.bound_classes(engine, assigned, "classes", dealt)
     rows = encoded.members(dealt)
     flow = EngineFlow(engine, "recoding/publish", rows=rows, assigned=assigned, classes=classes, unit=LOSS_UNIT)
     spans = [_labelled(flow, axis, forms.get(axis.name, "label")) for axis in encoded.axes]
-    if stars:
+    if assignment.stars:
         spans = [_starred(flow, span) for span in spans]
     told: Mapping[str, Callable[..., Spans]] = {"set": _set, "mean": _centred, "median": _centred}
     if any(span.form in told for span in spans):
@@ -129,7 +133,7 @@ def plan_recoding(
         engine.drop(*(span.relation for span in spans if span.form in told))
         engine.drop(*(span.placed for span in sets if span.placed))
         spans = found
-    return Recoding(assigned, flow["classes"], tuple(spans), blanked, dealt)
+    return Recoding(assigned, flow["classes"], tuple(spans), assignment.blanked, dealt)
 
 
 def label_spans(engine: Engine, axis: Axis, classes: Relation, form: Form = "label") -> Spans:
@@ -204,21 +208,29 @@ def keep_types(engine: Engine, recoding: Recoding, names: Collection[str]) -> Re
     return replace(recoding, spans=tuple(map(shown, recoding.spans)))
 
 
+@dataclass(frozen=True)
+class ClassNumbers:
+    """How published classes are numbered: from the number `after` on, which says no more than the classes themselves.
+
+    Those of classes that look alike here, but not where they are published, are in an order by the `seed`.
+    """
+
+    after: int = 0
+    seed: Value | None = None
+
+
 @contextmanager
 def published_rows(
     engine: Engine,
     encoded: Encoded,
     recoding: Recoding,
-    class_id: bool = False,
-    last_class: int = 0,
+    numbers: ClassNumbers | None = None,
     texts: bool = False,
-    seed: Value | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Parameters of the template `PUBLISHED`: the published rows, in an order that carries no information.
 
-    Class ids, if they are shown, follow `last_class`, and say no more than the classes themselves; those of classes
-    that look alike here, but not where they are published, are in an order by the `seed`. As `texts` all columns are
-    text, for a file that has no types.
+    The `numbers` of classes are published if they are given. As `texts` all columns are text, for a file that has no
+    types.
     """
     flow = EngineFlow(
         engine,
@@ -232,12 +244,13 @@ def published_rows(
     )
     many = encoded.row_count >= MANY_ROWS
     flow.step("labels", "label_classes", classes=recoding.classes, spans=recoding.spans, many=many)
-    if class_id:
+    if numbers:
         composed = _composed(flow, encoded, recoding)
-        flow.replace("labels", "number_classes", composed=composed, seed=seed)
+        flow.replace("labels", "number_classes", composed=composed, seed=numbers.seed)
         engine.drop(*([composed] if composed else []))
     shown = [shown for span in recoding.spans for shown in span.shown]
-    yield flow.params("recode_rows", shown=shown, class_id=class_id, last_class=last_class, texts=texts)
+    last = numbers.after if numbers else 0
+    yield flow.params("recode_rows", shown=shown, class_id=numbers is not None, last_class=last, texts=texts)
     engine.drop(flow["labels"])
 
 

@@ -294,7 +294,8 @@ class _Bagged:
         scale = person_units([size for size, _ in engine.tally(listed, "size")])
         whole = flow.step("counted", "count_people_values", scale=scale, **known)
         dictionary = engine.select("dictionary", numbered, "value", "rows", "code")
-        found = by_bags(engine, attribute, dictionary, listed, scale, whole, engine.count(flow["numbered"]))
+        bags = Bags.of(engine, listed, scale, whole)
+        found = by_bags(engine, attribute, dictionary, bags, engine.count(flow["numbered"]))
         assert found.bags is not None  # noqa: S101 - they were made
         if not together:
             shares = sets.shares if sets and weighed else None
@@ -308,24 +309,15 @@ def counted_by_members(engine: Engine, attribute: SensitiveAxis) -> SensitiveAxi
     scale = person_units([size for size, _ in engine.tally(listed, "size")])
     whole = engine.materialise("counted", "recoding/input/count_members", listed=listed, scale=scale)
     codes = engine.select("codes", attribute.dictionary, ("code", "value"), "rows", "code")
-    found = by_bags(engine, attribute, codes, listed, scale, whole, engine.total(codes, "rows"))
+    bags = Bags.of(engine, listed, scale, whole)
+    found = by_bags(engine, attribute, codes, bags, engine.total(codes, "rows"))
     return replace(found, dictionary=attribute.dictionary, whole=codes)
 
 
-def by_bags(
-    engine: Engine,
-    attribute: SensitiveAxis,
-    dictionary: Relation,
-    listed: Relation,
-    scale: int,
-    whole: Relation,
-    people: int,
-) -> SensitiveAxis:
-    """The attribute by the codes of bags of so many people, with the values of each and (value, rows, units) of all."""
-    shares = engine.select("shares", whole, "value", ("units", "rows"))
-    counts = sorted(engine.column(whole, "rows"), reverse=True)
+def by_bags(engine: Engine, attribute: SensitiveAxis, dictionary: Relation, bags: Bags, people: int) -> SensitiveAxis:
+    """The attribute by the codes of bags of so many people."""
+    counts = sorted(engine.column(bags.whole, "rows"), reverse=True)
     # Who has several values is counted as often, which is taken back: the rows of a distribution are the people.
     distribution = Distribution(counts, people - sum(counts))
-    bags = Bags(listed, scale, whole, shares)
     counted = replace(attribute, dictionary=dictionary, distribution=distribution, bags=bags)
     return replace(counted, judged=None, spared=None, whole=None)

@@ -132,37 +132,43 @@ class Mark:
     label: str
 
 
-def histogram(
-    title: str,
-    bins: Sequence[Bin],
-    x: str,
-    y: str,
-    *,
-    marks: Sequence[Mark] = (),
-    after: Sequence[Bin] = (),
-    series: Sequence[str] = (),
-    whole: bool = False,
-) -> Markup:
-    """Columns over a numeric axis, from 0 up; `x` and `y` name the axes with their units.
+@dataclass(frozen=True)
+class Axes:
+    """The names of a chart's axes, with their units; the sizes across are whole numbers if they are `whole`."""
 
-    `marks` are lines across with their names; `after` is a second distribution as a line, the two being named by
-    `series`. With `whole` the sizes are whole numbers.
-    """
+    x: str
+    y: str
+    whole: bool = False
+
+
+@dataclass(frozen=True)
+class Later:
+    """A second distribution, drawn as a line; `series` are the names of the first and of this one."""
+
+    bins: Sequence[Bin]
+    series: tuple[str, str]
+
+
+def histogram(
+    title: str, bins: Sequence[Bin], axes: Axes, marks: Sequence[Mark] = (), later: Later | None = None
+) -> Markup:
+    """Columns over a numeric axis, from 0 up; `marks` are lines across with their names."""
+    after, series = (later.bins, later.series) if later else ((), ())
     top = (LINE if series else 0.0) + LINE * (1 + len(marks)) + 4
     across = scale(
         [edge for one in (*bins, *after) for edge in (one.low, one.high)] + [mark.at for mark in marks],
-        _LEFT, WIDTH - 4, whole=whole, rounded=False,
+        _LEFT, WIDTH - 4, whole=axes.whole, rounded=False,
     )  # fmt: skip
     up = scale([0.0, *(one.count for one in (*bins, *after))], top + _HIGH, top, most=4)
     parts = [legend(series, SIZE)] if series else []
-    parts.append(text(0, top - LINE * len(marks) - 8, shortened(y, WIDTH, SIZE), "soft"))
+    parts.append(text(0, top - LINE * len(marks) - 8, shortened(axes.y, WIDTH, SIZE), "soft"))
     parts += _grid(up)
     parts += [_column(one, across, up) for one in bins]
     parts += [path(_steps(after, across, up), "outline")] if after else []
     parts += _axis(across, top + _HIGH)
-    parts.append(text(WIDTH - 4, top + _HIGH + 34, shortened(x, WIDTH, SIZE), "soft", "end"))
+    parts.append(text(WIDTH - 4, top + _HIGH + 34, shortened(axes.x, WIDTH, SIZE), "soft", "end"))
     parts += _marks(marks, across, top)
-    return chart(_histogram_in_words(title, bins, after, x, y, marks), top + _HIGH + _BELOW, parts, "histogram")
+    return chart(_histogram_in_words(title, bins, after, axes, marks), top + _HIGH + _BELOW, parts, "histogram")
 
 
 def _grid(up: Scale) -> Iterator[Markup]:
@@ -205,11 +211,11 @@ def _marks(marks: Sequence[Mark], across: Scale, top: float) -> Iterator[Markup]
 
 
 def _histogram_in_words(
-    title: str, bins: Sequence[Bin], after: Sequence[Bin], x: str, y: str, marks: Sequence[Mark]
+    title: str, bins: Sequence[Bin], after: Sequence[Bin], axes: Axes, marks: Sequence[Mark]
 ) -> str:  # fmt: skip
     """The chart in words: a reader who sees none of it has the largest column, and all marks."""
     largest = max(bins, key=lambda one: one.count, default=None)
-    parts = [f"{title}: {y} by {x}"]
+    parts = [f"{title}: {axes.y} by {axes.x}"]
     parts += [f"{len(bins)} columns, the largest {largest.label}: {number(largest.count)}"] if largest else ["nothing"]
     parts += ["beside it a line for the other distribution"] if after else []
     parts += [f"marked: {mark.label}" for mark in marks]

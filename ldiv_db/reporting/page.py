@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.policy.context import ReleaseContext
-from ldiv_db.reporting.charts import Bar, Bin, Mark, bar_chart, histogram
+from ldiv_db.reporting.charts import Axes, Bar, Bin, Later, Mark, bar_chart, histogram
 from ldiv_db.reporting.drawing import CHART_STYLE, number, page_templates
 from ldiv_db.reporting.table_text import figure_name
 
@@ -61,7 +61,7 @@ def _sizes(document: Document) -> list[ReportFigure]:
     unit = "people" if any(one["of_people"] for one in document["audit"]["attributes"]) else "rows"
     bins = [_size_bin(one, sizes["width"], unit) for one in sizes["bins"]]
     marks = [Mark(sizes["least"], f"smallest class: {number(sizes['least'])} {unit}")]
-    chart = histogram("Class sizes", bins, f"{unit} of a class", "number of classes", marks=marks, whole=True)
+    chart = histogram("Class sizes", bins, Axes(f"{unit} of a class", "number of classes", whole=True), marks)
     return [ReportFigure("Class sizes", chart)]
 
 
@@ -89,7 +89,8 @@ def _largest_shares(document: Document) -> Iterator[ReportFigure]:
         bound = bounds.get(name)
         marks = [] if bound is None else [Mark(bound, f"bound {number(bound)}")]
         title = f"Largest share of a value of {name} in a class"
-        yield ReportFigure(title, histogram(title, bins, "largest share (0 to 1)", "number of classes", marks=marks))
+        axes = Axes("largest share (0 to 1)", "number of classes")
+        yield ReportFigure(title, histogram(title, bins, axes, marks))
 
 
 def _risks(found: Document, source: Document) -> list[ReportFigure]:
@@ -144,10 +145,8 @@ def _columns(spreads: Sequence[Document]) -> Iterator[ReportFigure]:
             for shares in (before, after)
         )
         order = "by falling frequency" if spread["role"] == "sensitive" else "in their order"
-        x = f"place among the {number(spread['values'])} values, {order}"
-        chart = histogram(
-            spread["column"], bins, x, "share of rows (%)", after=later, series=("before", "after"), whole=True
-        )
+        axes = Axes(f"place among the {number(spread['values'])} values, {order}", "share of rows (%)", whole=True)
+        chart = histogram(spread["column"], bins, axes, later=Later(later, ("before", "after")))
         yield ReportFigure(f"{spread['column']}, before and after", chart)
 
 

@@ -30,7 +30,7 @@ from ldiv_db.database.errors import refuse
 from ldiv_db.database.requests import number_problems
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.display import fields_of
-from ldiv_db.measuring.measure import MeasureRequest, measure_table
+from ldiv_db.measuring.measure import Besides, MeasureRequest, measure_table
 from ldiv_db.measuring.tables import TablesMeasurement, measure_tables
 from ldiv_db.measuring.uniqueness import RARE, measure_uniqueness, summarise
 from ldiv_db.policy.reading import Policy
@@ -300,8 +300,8 @@ def uniqueness_of(engine: Engine, source: Table, names: Sequence[str]) -> dict[s
 
 def _utility(subject: ReportSubject, source: Table, policy: Policy, wanted: MeasureRequest) -> dict[str, Any]:
     described = describe(subject.engine, policy, source, subject.asked.folder)
-    more = {"counts": True, "spreads": True}
-    found = measure_table(subject.engine, subject.table, described, wanted, preserve=policy.preserve, **more)
+    besides = Besides(counts=True, spreads=True, preserve=policy.preserve)
+    found = measure_table(subject.engine, subject.table, described, wanted, besides)
     return _unnamed(found.as_dict())
 
 

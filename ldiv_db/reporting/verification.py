@@ -235,21 +235,14 @@ class Verification(Printed):
 def verify_report(
     connection: Any,
     reported: Document,
-    table: str | None,
-    policy: Policy | None = None,
-    folder: Path = Path(),
+    asked: ReportQuestion,
     listener: Listener | None = None,
     catalog: str | None = None,
 ) -> Verification:
-    """The report worked out again from `table`, by its own question.
-
-    `folder` has its taxonomies, and perhaps its `policy` is given again. Raises PolicyError for what is not a report,
-    and for a policy that is not the report's.
-    """
-    asked = question_again(reported, table, policy, folder)
+    """The report worked out again by its own question, as `question_again` has it; raises PolicyError."""
     listener = listener or Listener()
     working = working_engine(connection, listener, catalog)
-    with working as engine, opened(engine, listener, table, asked) as subject:
+    with working as engine, opened(engine, listener, asked.table, asked) as subject:
         if reported.get("source") and subject.why_not is not None:
             raise PolicyError([Problem("source", f"is not there: {subject.why_not}", "give --policy")])
         found = document_of(subject)
@@ -275,8 +268,14 @@ def verify_report(
     return Verification(same, len(compared), len(both), dict(same_code), tuple(differences), versions)
 
 
-def question_again(reported: Document, table: str | None, given: Policy | None, folder: Path) -> ReportQuestion:
-    """The question that the report answers; raises PolicyError for what is not a report of ours."""
+def question_again(
+    reported: Document, table: str | None, given: Policy | None = None, folder: Path = Path()
+) -> ReportQuestion:
+    """The question that the report answers, about `table`.
+
+    `folder` has its taxonomies, and perhaps its policy is `given` again. Raises PolicyError for what is not a report of
+    ours, and for a policy that is not the report's.
+    """
     known = isinstance(reported, dict) and reported.get("form") == FORM
     if not known or not all(isinstance(reported.get(key), dict) for key in ("asked", "annex", "statement")):
         raise PolicyError([Problem("verify", f"is not a report ({FORM})", "give what `ldiv report --json` printed")])

@@ -13,7 +13,7 @@ from ldiv_db.requirements.closeness import BetaLikeness, DeltaDisclosure, TClose
 from ldiv_db.requirements.diversity import DistinctL, EntropyL, KAnonymity, PSensitiveK, RecursiveCL, UniqueDistinctL
 from ldiv_db.requirements.frequency import AlphaK, FrequencyL, Threshold
 from ldiv_db.requirements.guarantees import Distribution
-from ldiv_db.requirements.histogram import Classes
+from ldiv_db.requirements.histogram import Classes, OfPeople
 from ldiv_db.requirements.nearness import Proximity, Range
 from ldiv_db.requirements.parameters import plain
 from ldiv_db.requirements.risk import DeltaPresence, KMap, LargestRisk
@@ -42,6 +42,7 @@ __all__ = [
     "KAnonymity",
     "KMap",
     "LargestRisk",
+    "OfPeople",
     "PSensitiveK",
     "Proximity",
     "Range",

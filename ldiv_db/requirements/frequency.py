@@ -17,7 +17,7 @@ from ldiv_db.database.steps import Steps
 from ldiv_db.requirements.base import Requirement
 from ldiv_db.requirements.diversity import CountRequirement, KAnonymity
 from ldiv_db.requirements.guarantees import Ceiling, Distribution, Guarantee
-from ldiv_db.requirements.histogram import Classes, suppress_by_core
+from ldiv_db.requirements.histogram import Classes, Core, suppress_by_core
 from ldiv_db.requirements.parameters import DIGITS, UNIT, at_digits, at_least_one, rounded, share, units, whole
 from ldiv_db.requirements.values import Named, in_order, listing, named_value, read_named, shown_value
 
@@ -160,7 +160,7 @@ class Threshold(Requirement):
 
     def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
         own = [(value, units(theta)) for value, theta in self.thetas]
-        return suppress_by_core(engine, classes, measures, units(self.default), UNIT, own, self.harmless)
+        return suppress_by_core(engine, classes, measures, Core(units(self.default), UNIT, own, self.harmless))
 
     def promise(self) -> Guarantee:
         shares = tuple((value, Fraction(theta)) for value, theta in self.thetas)
@@ -239,8 +239,8 @@ class ShareRequirement(CountRequirement):
     bounds_shares = kept_by_select = supports_harmless = True
 
     def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        limits = self.largest_share.as_integer_ratio()
-        return suppress_by_core(engine, classes, measures, *limits, harmless=self.harmless, least=self.fewest_rows)
+        core = Core(*self.largest_share.as_integer_ratio(), harmless=self.harmless, least=self.fewest_rows)
+        return suppress_by_core(engine, classes, measures, core)
 
     def allowing(self, shares: Mapping[Named, Decimal]) -> Sequence[Mapping[str, Any]]:
         rest = Decimal(rounded(float(self.largest_share), DIGITS, up=True))

@@ -9,6 +9,7 @@ kept: no fixpoint lies above that, so a few steps do where plain iteration would
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
@@ -32,15 +33,25 @@ OnPeople = Literal["counts", "shares"] | None
 OF_CLASSES = ("histogram", "sizes", "summary", "tallies", "totals", "total")
 
 
+@dataclass(frozen=True)
+class OfPeople:
+    """The other readings of classes of people, each where it can be made.
+
+    In `shares` every person is spread evenly over their values: what a share of people is read from. `by_rows` are the
+    same classes by their rows, where they must be good by these as well.
+    """
+
+    shares: Classes | None = None
+    by_rows: Classes | None = None
+
+
 class Classes:
     """A histogram `(class_no, value, rows, class_rows)` and what follows from it, each made when first asked for.
 
     Classes that are not the table, such as candidates that overlap, say what its distribution (value, rows) is. Who has
     counted (class_no, rows, values, largest) already, with the rows of the first value as `largest`, gives `tallies`.
 
-    Where people are counted, `rows` are the people who have a value and `class_rows` those of the class. The `shares`
-    are then the same classes with every person spread evenly over their values: what a share of people is read from.
-    `by_rows` are the same classes by their rows, where they must be good by these as well.
+    Where people are counted, `rows` are the people who have a value and `class_rows` those of the class.
     """
 
     def __init__(
@@ -49,17 +60,15 @@ class Classes:
         histogram: Relation,
         whole: Relation | None = None,
         tallies: Relation | None = None,
-        shares: Classes | None = None,
-        of_people: bool = False,
-        by_rows: Classes | None = None,
+        of_people: OfPeople | None = None,
     ):
         self._steps = steps
         self.histogram = histogram
         self._whole = whole
         self._tallies = tallies
-        self.shares = shares
-        self.of_people = of_people
-        self.by_rows = by_rows
+        self.of_people = of_people is not None
+        self.shares = of_people.shares if of_people else None
+        self.by_rows = of_people.by_rows if of_people else None
         self._people: Mapping[str, Relation] = {}
         self._made: list[Relation] = []
         self._others: dict[Hashable, Classes] = {}
@@ -154,24 +163,31 @@ class Classes:
         return relation
 
 
-def suppress_by_core(
-    engine: Engine,
-    classes: Classes,
-    measures: Relation,
-    numerator: int,
-    denominator: int,
-    own: Sequence[tuple[Named, int]] = (),
-    harmless: Sequence[Named] = (),
-    least: int = 0,
-) -> Relation:
-    """(class_no, suppress) of each violating class; `theta = numerator / denominator`, `own` has other numerators.
+@dataclass(frozen=True)
+class Core:
+    """The most rows of a class in which no value has more than its share, `numerator / denominator`.
 
-    Harmless values may have all rows. A core of fewer than `least` rows is not kept: the whole class is suppressed.
+    `own` has other numerators, harmless values may have all rows. A core of fewer than `least` rows is not kept.
     """
-    numerators = [*(pair for pair in own if pair[0] not in harmless), *((value, denominator) for value in harmless)]
-    listed = engine.load("numerators", {"value": "VARCHAR", "numerator": "BIGINT"}, numerators)
-    known = {"measures": measures, "histogram": classes.histogram, "numerators": listed, "numerator": numerator}
-    flow = EngineFlow(engine, "requirements", **known, denominator=denominator)
+
+    numerator: int
+    denominator: int
+    own: Sequence[tuple[Named, int]] = ()
+    harmless: Sequence[Named] = ()
+    least: int = 0
+
+    @property
+    def numerators(self) -> list[tuple[Named, int]]:
+        """Those of values with shares of their own."""
+        own = [pair for pair in self.own if pair[0] not in self.harmless]
+        return [*own, *((value, self.denominator) for value in self.harmless)]
+
+
+def suppress_by_core(engine: Engine, classes: Classes, measures: Relation, core: Core) -> Relation:
+    """(class_no, suppress) of each violating class, which loses the rows beside its core."""
+    listed = engine.load("numerators", {"value": "VARCHAR", "numerator": "BIGINT"}, core.numerators)
+    known = {"measures": measures, "histogram": classes.histogram, "numerators": listed, "numerator": core.numerator}
+    flow = EngineFlow(engine, "requirements", **known, denominator=core.denominator)
     flow.step("kept", "start_core")
     changed = 1
     while changed:
@@ -179,7 +195,7 @@ def suppress_by_core(
         (changed,) = flow.record("count_shrunk").values()
         flow.drop("kept")
         flow.know(kept=shrunk)
-    mended = flow.step("mended", "mend_core", least=least)
+    mended = flow.step("mended", "mend_core", least=core.least)
     flow.drop("kept", "numerators")
     return mended
 

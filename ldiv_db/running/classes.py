@@ -10,10 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from ldiv_db.algorithms.base import Plan, Task
-from ldiv_db.algorithms.local.class_checker import count_classes
+from ldiv_db.algorithms.local.class_checker import Members, count_classes
 from ldiv_db.algorithms.tp.tp import Tp
 from ldiv_db.database.context import side_engine
 from ldiv_db.database.engine import Engine
@@ -142,12 +141,13 @@ def measure_similarity(
         return ()
     before = engine.number_groups("cells", encoded.counted, *encoded.codes, number="class_no")
     after = published_members(engine, recoding, class_id)
-    made = {"rows": encoded.members(recoding.dealt), "members": after, "dealt": recoding.dealt}
+    source = Members(encoded.counted, before, weight=encoded.weight)
+    made = Members(encoded.members(recoding.dealt), after, dealt=recoding.dealt)
     similarities = tuple(
         Similarity(
             axis.column.name,
-            _open_rows(engine, axis, categories, rows=encoded.counted, members=before, weight=encoded.weight),
-            _open_rows(engine, axis, categories, **made),
+            _open_rows(engine, axis, categories, source),
+            _open_rows(engine, axis, categories, made),
         )
         for axis, categories in asked
     )
@@ -166,9 +166,9 @@ def published_members(engine: Engine, recoding: Recoding, class_id: bool) -> Rel
     return members
 
 
-def _open_rows(engine: Engine, axis: SensitiveAxis, categories: Categories, **members: Any) -> int:
-    """The rows of the classes that hold one category; `members` are counted as `count_classes` has it."""
-    counts = count_classes(engine, [axis], **members)
+def _open_rows(engine: Engine, axis: SensitiveAxis, categories: Categories, members: Members) -> int:
+    """The rows of the classes that hold one category."""
+    counts = count_classes(engine, [axis], members)
     values = {"dictionary": axis.dictionary, "key": axis.code, "summed": False, "as_codes": False}
     histogram = engine.materialise("histogram", "local/list_histogram", counts=counts, **values)
     classes = Classes(engine, histogram)

@@ -71,7 +71,8 @@ def _compared(engine: Engine, ready: Preparation, classes: NewClasses) -> Earlie
     if classes.counts_people and resolved.source.together:
         promises = {name: promise.of_rows for name, promise in promises.items()}
     people, budget = resolved.source.relation, _PAIRS_A_ROW * ready.encoded.row_count
-    found = compare_releases(engine, subjects, label_axes(resolved), required.attributes, promises, people, budget)
+    promised = {name: (attribute, promises[name]) for name, attribute in required.attributes.items()}
+    found = compare_releases(engine, subjects, label_axes(resolved), promised, people, budget)
     return replace(earlier, compared=found)
 
 

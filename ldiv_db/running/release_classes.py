@@ -194,7 +194,8 @@ def _formed(
     nothing = engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
     task = Task(engine, _without_places(start, new, nothing), [], start.source.seed, wanted=requirements)
     none = PreparedRun(resolved, algorithm, task, new)
-    return none, None, Plan(nothing, 0), plan_recoding(engine, new, nothing, resolved.released.forms)
+    plan = Plan(nothing, 0)
+    return none, None, plan, plan_recoding(engine, new, plan, resolved.released.forms)
 
 
 def _without_places(start: ReleaseStart, new: Encoded, nothing: Relation) -> Encoded:

@@ -31,7 +31,7 @@ from ldiv_db.publishing.series_draft import ReleaseStart
 from ldiv_db.publishing.series_target import ReleaseTables, SeriesTarget, is_there, series_target_of, sql_name_of
 from ldiv_db.recoding.encode import Coding, read_source
 from ldiv_db.recoding.encoded import Encoded, Renamed
-from ldiv_db.recoding.recode import PUBLISHED, Recoding, SpanColumn, keep_types, published_rows
+from ldiv_db.recoding.recode import PUBLISHED, ClassNumbers, Recoding, SpanColumn, keep_types, published_rows
 from ldiv_db.running.classes import work_out
 from ldiv_db.running.preparation import make_ready
 from ldiv_db.running.release import first_start, judge_algorithm
@@ -214,7 +214,8 @@ class ClassesMethod(Method):
     def shown(self, encoded: Encoded, recoding: Recoding, class_id: bool) -> MadeRelease:
         """The release of an encoded world, whose classes are recoded."""
         engine = self.engine
-        with published_rows(engine, encoded, recoding, class_id, texts=self.texts) as params:
+        numbers = ClassNumbers() if class_id else None
+        with published_rows(engine, encoded, recoding, numbers, self.texts) as params:
             release = engine.materialise("release", PUBLISHED, **params)
             labels = engine.copy("labels", params["labels"])
         compared = [ComparedTable(release, self.resolved.released.all)]

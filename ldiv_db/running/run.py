@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,10 @@ from ldiv_db.database.counted import open_planned
 from ldiv_db.database.engine import Engine, is_joined
 from ldiv_db.database.errors import ConflictError, PolicyError, refused
 from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.requests import asked, asks
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.measuring.answers import Answer
-from ldiv_db.measuring.least_loss.bounds import LossBound
+from ldiv_db.measuring.least_loss.bounds import LossBound, Wanted
 from ldiv_db.measuring.measure import answers_of
 from ldiv_db.policy.reading import GivenPolicy, Policy, load_policy, take_for_source
 from ldiv_db.publishing.draft import NewClasses, RunDraft
@@ -51,19 +52,49 @@ _SERIES = "is of a table and its source, and a series has rows of earlier source
 _SEVERAL = "is of classes of rows, and of several tables a person's rows lie in one"
 
 
+#: More processes than this no machine of ours has processors for.
+_MOST_WORKERS = 1_024
+_BOUND = "Prove what any local recoding through these taxonomies loses at least; takes minutes where many rows differ."
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """The question of a run: a policy, what is worked out besides, and who hears of it."""
+
+    policy: GivenPolicy
+    folder: str | Path = "."
+    listener: Listener | None = None
+    catalog: str | None = None
+    kl: bool = asked(False, "Compute the KL divergence as well; takes longer.")
+    show_values: bool = asked(False)
+    workers: int | None = asked(
+        None,
+        "Worker processes for a table of more than part_rows rows; by default one per thread.",
+        of=int | None,
+        least=1,
+        most=_MOST_WORKERS,
+    )
+    dialect: str | None = None
+    bound: bool = asked(False, _BOUND)
+
+
+@dataclass(frozen=True)
+class PlanRequest:
+    """The question of a plan: a policy, what is worked out besides, and who hears of it."""
+
+    policy: GivenPolicy
+    folder: str | Path = "."
+    listener: Listener | None = None
+    catalog: str | None = None
+    show_values: bool = asked(False)
+    rehearse: bool = asked(False, "Rehearse the run and show the SQL of every step.", name="sql")
+    dialect: str | None = None
+    bound: bool = asked(False, _BOUND)
+
+
 @takes_database(read_only=False, of_frame=take_for_source, of_warehouse=open_planned)
-def run(
-    connection: Any,
-    policy: GivenPolicy,
-    folder: str | Path = ".",
-    listener: Listener | None = None,
-    catalog: str | None = None,
-    kl: bool = False,
-    show_values: bool = False,
-    workers: int | None = None,
-    dialect: str | None = None,
-    bound: bool = False,
-) -> Result | Any:
+@asks(RunRequest)
+def run(connection: Any, request: RunRequest) -> Result | Any:
     """Anonymize, audit and publish under `policy`; returns the `Result`.
 
     `connection` is an open DuckDB connection, the address of a database (`postgres:service=clinic`), a frame, a Spark
@@ -83,12 +114,12 @@ def run(
     beside its place, audited there and moved into place; it joins no transaction.
     """
     begun, failed = time.perf_counter(), Counter[type[ConflictError]]()
-    asked = load_policy(policy)
-    context = Context(listener or Listener(), Path(folder), show_values, workers)
+    policy = load_policy(request.policy)
+    context = Context(request.listener or Listener(), Path(request.folder), request.show_values, request.workers)
     while True:
         try:
-            with _opened(connection, asked, context, catalog, writes=True) as (engine, counted):
-                return publish_run(engine, context, counted, kl, begun, bound)
+            with _opened(connection, policy, context, request.catalog, writes=True) as (engine, counted):
+                return publish_run(engine, context, counted, request, begun)
         except ConflictError as error:  # of two that make one table in a warehouse, the second waits for the first
             failed[type(error)] += 1
             is_there = isinstance(connection, Warehouse)
@@ -114,15 +145,9 @@ def _opened(
             yield engine, policy
 
 
-def publish_run(
-    engine: Engine,
-    context: Context,
-    policy: Policy,
-    kl: bool,
-    begun: float,
-    bound: bool = False,
-) -> Result:
+def publish_run(engine: Engine, context: Context, policy: Policy, request: RunRequest, begun: float) -> Result:
     """Publish under the policy: one release, or with a `key` the next one of a series; its work began at `begun`."""
+    kl, bound = request.kl, request.bound
     if policy.is_series:
         _refuse_asked(_SERIES, kl=kl, bound=bound)
         release = draft_release(engine, context, policy, settle_crashed, begun)
@@ -168,7 +193,8 @@ def _bound(ready: Preparation, context: Context) -> LossBound:
     task, forms, judged = ready.task, ready.resolved.released.forms, ready.resolved.suppressed
     any_row = getattr(ready.algorithm.options, "residue", "") == "suppress"
     most = task.most_left_out if task.most_left_out is not None else task.encoded.row_count if any_row else 0
-    return bound_loss(task.engine, ready.encoded, task.wanted, forms, ready.units is not None, judged, most, heard)
+    wanted = Wanted(ready.encoded, task.wanted, ready.units is not None, judged, most)
+    return bound_loss(task.engine, wanted, forms, heard)
 
 
 def _draft_run(ready: Preparation, context: Context, kl: bool, begun: float) -> RunDraft:
@@ -200,17 +226,8 @@ def _draft_run(ready: Preparation, context: Context, kl: bool, begun: float) -> 
 
 
 @takes_database(read_only=True, of_frame=take_for_source, of_warehouse=open_planned)
-def plan(
-    connection: Any,
-    policy: GivenPolicy,
-    folder: str | Path = ".",
-    listener: Listener | None = None,
-    catalog: str | None = None,
-    show_values: bool = False,
-    rehearse: bool = False,
-    dialect: str | None = None,
-    bound: bool = False,
-) -> Preparation | Any:
+@asks(PlanRequest)
+def plan(connection: Any, request: PlanRequest) -> Preparation | Any:
     """Plan a run from counts alone, on whatever `run` takes; writes nothing that stays.
 
     `rehearse` does all that a run does, in as much time, with a TEMP table in place of the release and nothing in the
@@ -218,11 +235,12 @@ def plan(
     Under a policy with a `key` the classes of the next release are formed, and the `Result` that is returned is not
     audited.
     """
+    rehearse, bound = request.rehearse, request.bound
     if rehearse and isinstance(connection, Warehouse):
         raise refused("rehearse", "a plan in a warehouse is not rehearsed", "leave it out")
-    begun, asked = time.perf_counter(), load_policy(policy)
-    context = Context(listener or Listener(), Path(folder), show_values)
-    with _opened(connection, asked, context, catalog) as (engine, counted):
+    begun, policy = time.perf_counter(), load_policy(request.policy)
+    context = Context(request.listener or Listener(), Path(request.folder), request.show_values)
+    with _opened(connection, policy, context, request.catalog) as (engine, counted):
         if counted.tables:
             _refuse_asked(_SEVERAL, bound=bound)
             tables = prepare_tables(engine, context, counted, publishes=False)
@@ -231,7 +249,7 @@ def plan(
             _refuse_asked(_SERIES, bound=bound)
             return draft_release(engine, context, counted, refuse_unsettled, begun).foreseen()
         spec = resolve_run(engine, counted, context.folder)
-        ready = strictest(prepare(spec, context.listener, show_values))
+        ready = strictest(prepare(spec, context.listener, request.show_values))
         if isinstance(ready.algorithm, Auto):
             ready = replace(ready, efforts=_efforts(ready.algorithm, ready.task))
         if bound:

@@ -27,7 +27,7 @@ from ldiv_db.publishing.tables_draft import TablesDraft
 from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.recoding.links import check_links
 from ldiv_db.recoding.loss import TableLoss, loss_of_tables, measure_recoding
-from ldiv_db.recoding.recode import keep_types, plan_recoding
+from ldiv_db.recoding.recode import Assignment, keep_types, plan_recoding
 from ldiv_db.recoding.stacked import Member, stacked
 from ldiv_db.recoding.units import POSITION, Link, Units, with_numbers
 from ldiv_db.running.classes import divergence, measure_similarity
@@ -184,7 +184,8 @@ def _classes(ready: PreparedTables, one: MemberTable, member: Member, plan: Plan
         rows = engine.join("rows", rows, own, ("row_id", "own_id"), right_columns=[("turn", POSITION.name)])
         kept.append(Renamed(Identifier(released.position), POSITION))
     encoded = replace(encoded, rows=rows, kept=tuple(kept))
-    recoding = keep_types(engine, plan_recoding(engine, encoded, assigned, released.forms), one.resolved.typed)
+    recoding = plan_recoding(engine, encoded, Assignment(assigned), released.forms)
+    recoding = keep_types(engine, recoding, one.resolved.typed)
     asked = {name: ready.task.wanted.get(named_in(one.name, name), ()) for name in one.linked.table.sensitive}
     return NewClasses(engine, one.resolved, encoded, recoding, asked, counts_people=True)
 

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 
 from ldiv_db.database.catalog import SCHEMA, Column, named_table
 from ldiv_db.database.context import Context, working_engine
-from ldiv_db.database.counted import CountedConnection, memory_for_counts
+from ldiv_db.database.counted import CountedConnection, TableThere, memory_for_counts
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, Problem, nearest, refuse
 from ldiv_db.database.names import CallerView
@@ -58,13 +58,13 @@ def opened_there(
         reading.enter_context(there.moment())
         context.listener.on_stage(READING)
         table = there.source(policy.source, context.folder)
-        columns = there.columns(table)
-        refuse(_column_problems(policy, columns))
+        read = TableThere(there, table)
+        refuse(_column_problems(policy, read.columns))
         is_of_rows = any(limit_problems(policy, "weight"))
         wanted, kept = counted_columns(policy), () if policy.key else policy.keep
         if target is None:  # what is kept goes to a file here
             wanted, kept = list(dict.fromkeys([*wanted, *kept])), ()
-        source, placed = place_counts(engine, there, table, columns, wanted, kept, is_of_rows)
+        source, placed = place_counts(engine, read, wanted, kept, is_of_rows)
         for population in {spec.argument["population"] for spec in policy.require if spec.counts_people}:
             resolve_source(engine, population, context.folder, "require.population")  # counted now, as the source is
         if not engine.count(source.counts):

@@ -24,7 +24,16 @@ from typing import Any, Literal
 from ldiv_db.algorithms.base import Algorithm, Plan, Stages, Task
 from ldiv_db.algorithms.costs import COST_UNIT
 from ldiv_db.algorithms.local.stratified import SPLITS
-from ldiv_db.algorithms.neighbours.passes import ASKED, IMPROVING, ClassState, Improving, Pass, improve, margins_of
+from ldiv_db.algorithms.neighbours.passes import (
+    ASKED,
+    IMPROVING,
+    ClassState,
+    Improving,
+    Pass,
+    Spared,
+    improve,
+    margins_of,
+)
 from ldiv_db.algorithms.neighbours.regroup import REGROUP
 from ldiv_db.algorithms.neighbours.trades import FLOWS, TRADES
 from ldiv_db.algorithms.priced.priced import needed, priced
@@ -84,8 +93,7 @@ def recode(task: Task, plan: Plan) -> Recoding:
 
 
 def _recoding(engine: Engine, task: Task, plan: Plan) -> Recoding:
-    published = (task.forms, plan.classes, plan.blanked, plan.stars, plan.dealt)
-    return plan_recoding(engine, task.encoded, plan.assigned, *published)
+    return plan_recoding(engine, task.encoded, plan, task.forms)
 
 
 def mean_loss(task: Task, plan: Plan) -> float:
@@ -246,7 +254,7 @@ def _round(search: Improving, assigned: Relation, most: int) -> Relation:
     weights = [axis.weight for axis in task.encoded.axes]
     price = sum(round(COST_UNIT * weight / (max(weights) or 1.0)) for weight in weights)  # of all cells of a row
     with task.engine.scope() as scope:
-        classes = ClassState(task, search.measures, assigned, least=1, most=LARGE, folder="local/outliers")
+        classes = ClassState(task, search.measures, assigned, Spared(1, LARGE), folder="local/outliers")
         classes.rests()
         outliers = classes.step("outliers", "find_outliers", price=price)
         classes.know(margins=margins_of(search, outliers, assigned))

@@ -10,7 +10,7 @@ from strategies import draws, search, some
 from ldiv_db.algorithms.tp import three_phases as phases
 from ldiv_db.algorithms.tp.three_phases import Histogram, drain, run_phases
 from ldiv_db.database.names import Value
-from ldiv_db.requirements.histogram import Classes, suppress_by_core
+from ldiv_db.requirements.histogram import Classes, Core, suppress_by_core
 
 HARD = [(p, n, high, copies) for n in (3, 4, 5) for p in range(2, n) for high, copies in ((1, 1), (3, 2), (4, 4))]
 
@@ -171,7 +171,7 @@ def test_cores_are_those_that_the_audit_would_keep(engine):
         )
         relation = phases.Relation.parse
         classes = Classes(engine, relation("histogram"))
-        mended = suppress_by_core(engine, classes, relation("measures"), 1, l)
+        mended = suppress_by_core(engine, classes, relation("measures"), Core(1, l))
         lost = dict(con.execute(f"SELECT class_no, suppress FROM {mended.sql()}").fetchall())
         assert lost == {g: sum(group) - sum(oracle.core(group, l)) for g, group in enumerate(groups, 1)}
         state = engine.materialise("state", "tp/keep_cores", cells=cells, l=Value(l))

@@ -13,7 +13,7 @@ from tables import fill
 
 import ldiv_db
 from ldiv_db import api
-from ldiv_db.auditing import audit as second_reading
+from ldiv_db.auditing import second_reading
 from ldiv_db.auditing.check import CheckRequest, check
 from ldiv_db.auditing.subject import Pair
 from ldiv_db.database import dbt_macros, templates
@@ -285,11 +285,11 @@ def test_large_releases_are_read_once_and_small_ones_always(patients, monkeypatc
         }
         return [verdict.once for verdict in api.run(patients, policy).audits[0].verdicts]
 
-    monkeypatch.setattr("ldiv_db.auditing.audit.CHEAP", 119)
+    monkeypatch.setattr("ldiv_db.auditing.second_reading.CHEAP", 119)
     assert once({"distinct": 3}) == ["reading it again would take 120 rows, more than 119"]
     assert ldiv_db.check(patients, "release", ["age", "sex"], "disease", "k:1", twice=True)[0].verdicts[0].second == 0
     # Compared with all values: eleven of them in each of more than eleven classes.
-    monkeypatch.setattr("ldiv_db.auditing.audit.CHEAP", 120)
+    monkeypatch.setattr("ldiv_db.auditing.second_reading.CHEAP", 120)
     (said,) = once({"t_closeness": {"t": 1, "distance": "ordered"}}, "cost")
     assert said is not None and int(said.split()[5]) % 11 == 0
 

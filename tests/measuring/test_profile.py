@@ -21,7 +21,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Relation
 from ldiv_db.measuring import uniqueness as risk
 from ldiv_db.measuring.generalisations import falling_lengths
-from ldiv_db.measuring.profile import profile_table
+from ldiv_db.measuring.profile import ProfileRequest, profile_table
 from ldiv_db.measuring.roles import why_by_name, why_by_values
 from ldiv_db.measuring.starter_policy import make_starter_policy
 from ldiv_db.measuring.suggestions import distance_between, suggest
@@ -29,7 +29,7 @@ from ldiv_db.measuring.uniqueness import Summary, Texts
 
 
 def profiled(con: Any, *sensitive: str, table: str = "t", keys: list[str] | None = None) -> Any:
-    return profile_table(Engine(con), Relation.parse(table), keys, sensitive)
+    return profile_table(Engine(con), Relation.parse(table), ProfileRequest(None, keys, sensitive))
 
 
 def reasons(con: Any, table: str = "t") -> dict[str, tuple[str, str]]:
@@ -434,7 +434,7 @@ def test_safe_harbor_asks_for_years_three_digits_and_no_smaller_areas(con):
         " FROM range(300) AS s(i)"
     )
     engine, table = Engine(con), Relation.parse("t")
-    found = profile_table(engine, table, None, ["disease"], hipaa=True)
+    found = profile_table(engine, table, ProfileRequest(sensitive=["disease"], hipaa=True))
     roles = {column.column.name: column.role for column in found.columns}
     assert {name for name, role in roles.items() if role == "identifier"} == {
         "postcode", "homeCity", "ageAtVisit", "birth_year"
@@ -447,7 +447,7 @@ def test_safe_harbor_asks_for_years_three_digits_and_no_smaller_areas(con):
     assert settings["age"] == settings["age_years"] == {"taxonomy": "hipaa_age"}
     assert "45 CFR 164.514" in written.text
     with pytest.raises(ldiv_db.PolicyError, match="Safe Harbor allows years alone"):
-        profile_table(engine, table, None, ["born"], hipaa=True)
+        profile_table(engine, table, ProfileRequest(sensitive=["born"], hipaa=True))
     assert profile_table(engine, table).hipaa is False
 
 
@@ -456,16 +456,16 @@ def test_postal_codes_that_are_numbers_are_said_to_lack_zeros(con):
         "CREATE TABLE t AS SELECT [2134, 2135, 10001, 94103][i % 4 + 1] AS zip, i % 3 AS d FROM range(60) AS r(i)"
     )
     engine, table = Engine(con), Relation.parse("t")
-    (zips, _) = profile_table(engine, table, None, ["d"]).columns
+    (zips, _) = profile_table(engine, table, ProfileRequest(sensitive=["d"])).columns
     assert zips.way.settings == {"numeric": True}
     assert "2 values (rows: 30) of 4, 2 values (rows: 30) of 5 digits" in zips.reason and "lpad" in zips.reason
-    (zips, _) = profile_table(engine, table, None, ["d"], hipaa=True).columns
+    (zips, _) = profile_table(engine, table, ProfileRequest(sensitive=["d"], hipaa=True)).columns
     assert zips.way.settings == {"taxonomy": "hipaa_zip"}
     con.execute("UPDATE t SET zip = 36 WHERE zip = 2134")
-    (zips, _) = profile_table(engine, table, None, ["d"], hipaa=True).columns
+    (zips, _) = profile_table(engine, table, ProfileRequest(sensitive=["d"], hipaa=True)).columns
     assert zips.role == "identifier" and zips.reason.startswith("1 of its values is no ZIP code")
     con.execute("ALTER TABLE t ALTER zip TYPE VARCHAR")
-    (zips, _) = profile_table(engine, table, None, ["d"]).columns
+    (zips, _) = profile_table(engine, table, ProfileRequest(sensitive=["d"])).columns
     assert zips.way.settings == {"taxonomy": {"prefix": [5, 3, 1]}} and "1 value (rows: 15) of 2" in zips.reason
 
 

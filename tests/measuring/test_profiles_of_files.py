@@ -14,7 +14,7 @@ from strategies import some
 import ldiv_db
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Relation
-from ldiv_db.measuring.profile import Profile, profile_table
+from ldiv_db.measuring.profile import Profile, ProfileRequest, profile_table
 from ldiv_db.measuring.starter_policy import StarterPolicy, make_starter_policy
 
 VALUES = ["flu", "hiv", "cold", "ulcer"]
@@ -23,7 +23,7 @@ VALUES = ["flu", "hiv", "cold", "ulcer"]
 def profiled(con: Any, columns: str, rows: list[tuple[Any, ...]], *sensitive: str) -> Profile:
     con.execute(f"CREATE TABLE t ({columns})")
     con.executemany(f"INSERT INTO t VALUES ({', '.join('?' * len(rows[0]))})", rows)
-    return profile_table(Engine(con), Relation(("t",)), None, sensitive)
+    return profile_table(Engine(con), Relation(("t",)), ProfileRequest(sensitive=sensitive))
 
 
 def proposed(con: Any, found: Profile) -> StarterPolicy:

@@ -16,7 +16,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Relation
 from ldiv_db.measuring.links import BY_VALUES, DECLARED, Link, ProfiledTable, find_links
 from ldiv_db.measuring.people_of_tables import tree_of
-from ldiv_db.measuring.profile import profile_table
+from ldiv_db.measuring.profile import ProfileRequest, profile_table
 from ldiv_db.measuring.starter_tables import Started, start_policy
 from tests.running.schemas import CHOICES, drawn, fill
 
@@ -43,7 +43,11 @@ def profiled(con: Any, names: Any, secret: Any = None) -> tuple[Engine, list[Pro
     engine, found = Engine(con), []
     for name in names:
         relation, own = Relation.parse(name), (SECRET if secret is None else secret).get(name, [])
-        found.append(ProfiledTable.of(engine, name, name, relation, profile_table(engine, relation, None, own)))
+        found.append(
+            ProfiledTable.of(
+                engine, name, name, relation, profile_table(engine, relation, ProfileRequest(sensitive=own))
+            )
+        )
     return engine, found
 
 

@@ -39,7 +39,7 @@ from ldiv_db.publishing.series_draft import MatchedRows, ReleaseStart
 from ldiv_db.publishing.series_target import SeriesTarget
 from ldiv_db.recoding import recode
 from ldiv_db.recoding.encode import read_source
-from ldiv_db.recoding.recode import plan_recoding
+from ldiv_db.recoding.recode import Assignment, plan_recoding
 from ldiv_db.running.release_classes import ClassesDraft
 
 #: Values of a sensitive attribute: of text with NULL and what a collation holds equal, and of numbers.
@@ -141,9 +141,8 @@ def drafted(case: Case, folder: Path, shape: dict[str, Any], target: Any, con: A
     recoding = plan_recoding(
         engine,
         encoded,
-        given(engine, encoded, case),
+        Assignment(given(engine, encoded, case), blanked=blanks(engine, encoded, case) if blank else None),
         resolved.released.forms,
-        blanked=blanks(engine, encoded, case) if blank else None,
     )
     classes = NewClasses(engine, resolved, encoded, recoding, {name: [] for name in resolved.limits})
     yield RunDraft(classes, Watch(engine, "", Path()), None, 0.0)
@@ -357,7 +356,9 @@ def test_files_are_the_same_whatever_the_threads(tmp_path):
                     f"CREATE OR REPLACE TEMP TABLE c AS SELECT row_id, {encoded.axes[0].code.sql()} // 10 AS class_id"
                     f" FROM {encoded.rows.sql()}"
                 )
-                recoding = plan_recoding(engine, encoded, Relation(("temp", "main", "c")), resolved.released.forms)
+                recoding = plan_recoding(
+                    engine, encoded, Assignment(Relation(("temp", "main", "c"))), resolved.released.forms
+                )
                 classes = NewClasses(engine, resolved, encoded, recoding, {"s": []})
                 draft = RunDraft(classes, Watch(engine, "", Path()), None, 0.0)
                 found += file_content(partial(write, draft, tmp_path), tmp_path, name)

@@ -370,7 +370,7 @@ def test_all_keys_together_tell_what_brute_force_finds(con, draw):
             values[group][0][value] += 1
         releases.append(({key: group for key, group, _ in rows}, values))
         listed.append(Release(f"t{number}", Relation.parse(f"t{number}"), ("g",), Relation.parse(f"t{number}"), "id"))
-    together = check_releases(Engine(con), listed, limits_of([("a", 2)]), jointly=True)
+    together = check_releases(Engine(con), listed, limits_of([("a", 2)]), combinations="jointly")
     alone, jointly = told(releases, 0), possible(releases, 0)
     best = {key: max(*alone[key].values(), share(jointly[key])) for key in alone}
     assert abs(together.best["a"] - float(max(best.values()))) < 1e-12
@@ -384,7 +384,7 @@ def test_three_groups_tell_what_no_two_do(con):
     fill(con, "feb", {"id": "INTEGER", "g": "INTEGER", "a": "VARCHAR"}, later)
     listed = [Release(name, Relation.parse(name), ("g",), Relation.parse(name), "id") for name in ("jan", "feb")]
     in_pairs = check_releases(Engine(con), listed, limits_of([("a", 2)]))
-    together = check_releases(Engine(con), listed, limits_of([("a", 2)]), jointly=True)
+    together = check_releases(Engine(con), listed, limits_of([("a", 2)]), combinations="jointly")
     assert in_pairs.holds and in_pairs.best["a"] == 0.5
     assert (together.holds, together.keys_exposed, together.best["a"]) == (False, 1, 1.0)
 

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import strategies as st
 from strategies import search
 
-from ldiv_db.reporting.charts import Bar, Bin, Mark, Point, bar_chart, histogram, scatter
+from ldiv_db.reporting.charts import Axes, Bar, Bin, Later, Mark, Point, bar_chart, histogram, scatter
 from ldiv_db.reporting.drawing import CHART_STYLE, WIDTH, number, scale, short, shortened, standalone, text_width
 
+AXES = Axes("x", "y")
 HOSTILE = ["<script>alert(1)</script>", "\"'&<>", "]]>", "名前\u202e", "a\x00b\x1bc", "", "x" * 500, "\ud7ff\uffff"]
 floats = st.floats(min_value=-1e12, max_value=1e12, allow_nan=False)
 
@@ -108,7 +109,7 @@ def test_numbers_of_bars_do_not_leave_the_chart():
 def test_names_are_texts(name):
     charts = [
         bar_chart(name, [Bar(name, (1.0,), 0.5)], name),
-        histogram(name, [Bin(0, 1, 1, name)], name, name, marks=[Mark(1, name)]),
+        histogram(name, [Bin(0, 1, 1, name)], Axes(name, name), [Mark(1, name)]),
         scatter(name, [Point(1, 2, name, name, name)], name, name),
     ]
     for chart in charts:
@@ -119,7 +120,7 @@ def test_names_are_texts(name):
 
 def test_charts_are_the_same_again():
     def draw():
-        return bar_chart("t", [Bar("a", (1 / 3,), 0.5)], "u") + histogram("t", [Bin(0, 1, 1 / 7, "x")], "x", "y")
+        return bar_chart("t", [Bar("a", (1 / 3,), 0.5)], "u") + histogram("t", [Bin(0, 1, 1 / 7, "x")], AXES)
 
     assert draw() == draw()
 
@@ -129,14 +130,14 @@ def test_charts_are_the_same_again():
 
 def test_columns_are_as_high_as_their_counts_and_few_are_seen():
     bins = [Bin(3.5, 4.5, 1000, "4 rows"), Bin(4.5, 5.5, 500, "5 rows"), Bin(5.5, 6.5, 1, "6"), Bin(6.5, 7.5, 0, "7")]
-    high = [float(bar.get("height")) for bar in bars_of(drawn(histogram("sizes", bins, "rows", "classes", whole=True)))]
+    high = [float(bar.get("height")) for bar in bars_of(drawn(histogram("sizes", bins, Axes("x", "y", whole=True))))]
     assert high[0] == pytest.approx(2 * high[1], abs=0.02)
     assert high[2:] == [1, 0]
 
 
 def test_marks_stand_at_their_places_with_room_for_their_names():
     bins = [Bin(0, 1, 5, "a")]
-    root = drawn(histogram("t", bins, "x", "y", marks=[Mark(0.5, "half"), Mark(1.0, "whole")]))
+    root = drawn(histogram("t", bins, AXES, [Mark(0.5, "half"), Mark(1.0, "whole")]))
     lines = [float(one.get("x1")) for one in of(root, "line") if one.get("class") == "bound dashed"]
     assert lines == [200.0, 356.0]
     names = {one.text: float(one.get("y")) for one in of(root, "text")}
@@ -145,20 +146,20 @@ def test_marks_stand_at_their_places_with_room_for_their_names():
 
 def test_the_second_distribution_is_a_line():
     bins = [Bin(i, i + 1, i, str(i)) for i in range(4)]
-    root = drawn(histogram("t", bins, "x", "y", after=bins[::-1], series=("before", "after")))
+    root = drawn(histogram("t", bins, AXES, later=Later(bins[::-1], ("before", "after"))))
     assert len(of(root, "path")) == 1
 
 
 def test_numbers_below_the_axis_do_not_overlap():
     bins = [Bin(i * 12345, (i + 1) * 12345, i, str(i)) for i in range(60)]
-    root = drawn(histogram("t", bins, "x", "y"))
+    root = drawn(histogram("t", bins, AXES))
     ticks = [(float(one.get("x")), len(one.text)) for one in of(root, "text") if one.get("text-anchor") == "middle"]
     for (x, length), (next_x, next_length) in itertools.pairwise(ticks):
         assert next_x - x >= (length + next_length) / 2 * 11 * 0.6
 
 
 def test_an_empty_histogram_says_so():
-    assert "nothing" in drawn(histogram("t", [], "x", "y")).get("aria-label")
+    assert "nothing" in drawn(histogram("t", [], AXES)).get("aria-label")
 
 
 # -- scatters ------------------------------------------------------------------------------------------

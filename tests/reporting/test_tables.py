@@ -13,7 +13,7 @@ import pytest
 from refusals import refuses
 
 import ldiv_db
-from ldiv_db.reporting.verification import verify_report
+from ldiv_db.reporting.verification import question_again, verify_report
 from tests.attacking.test_tables import places
 from tests.html_pages import Page
 from tests.reporting.hospitals import undone
@@ -172,7 +172,7 @@ def test_a_report_is_verified_and_changed_numbers_are_found(clinic: Any, documen
     changed = copy.deepcopy(document)
     changed["source"]["utility"]["tables"][1]["rows_published"] += 1
     changed["classes"]["sizes"]["least"] += 1
-    found = verify_report(clinic, changed, None)
+    found = verify_report(clinic, changed, question_again(changed, None))
     assert found.plain > 10
     assert {one.where for one in found.differences} == {
         "source.utility.tables[1].rows_published", "classes.sizes.least",
@@ -180,7 +180,7 @@ def test_a_report_is_verified_and_changed_numbers_are_found(clinic: Any, documen
     with undone(clinic):
         clinic.execute("UPDATE published.labs SET value = 'z' WHERE no = (SELECT min(no) FROM published.labs)")
         policy = ldiv_db.parse_policy(clinic_policy())
-        assert not verify_report(clinic, public.document, None, policy).same_release
+        assert not verify_report(clinic, public.document, question_again(public.document, None, policy)).same_release
 
 
 # -- questions ---------------------------------------------------------------------------------------------

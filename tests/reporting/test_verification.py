@@ -14,14 +14,14 @@ import ldiv_db
 from ldiv_db.database.context import Listener
 from ldiv_db.measuring import measure
 from ldiv_db.policy.reading import parse_policy
-from ldiv_db.reporting.verification import verify_report
+from ldiv_db.reporting.verification import question_again, verify_report
 
 #: Of these tests the attacks are tried once.
 remembered = pytest.mark.usefixtures("remembered")
 
 
-def verified(con, document, table="published", **given):
-    return verify_report(con, document, table, **given)
+def verified(con, document, table="published", policy=None, **given):
+    return verify_report(con, document, question_again(document, table, policy), **given)
 
 
 def test_a_report_is_of_its_table(hospital, document):

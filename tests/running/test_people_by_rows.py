@@ -16,7 +16,7 @@ from strategies import search, seeds, some
 
 import ldiv_db
 from ldiv_db import InfeasibleError, PolicyError
-from ldiv_db.auditing.audit import audit_table
+from ldiv_db.auditing.audit import Judging, audit_table
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Relation
@@ -103,7 +103,7 @@ def test_the_audit_reads_people_and_rows(con: Any, engine: Engine) -> None:
         for _ in range(2):
             place(con, [(draw.randrange(4), *row[1:]) for row in repeated(draw, 12)])
             subject = Subject(Relation(("visits",)), ["age"], person="person", by_rows=True)
-            (verdict,) = audit_table(engine, subject, "value", [requirement], twice=True).verdicts
+            (verdict,) = audit_table(engine, subject, "value", [requirement], judging=Judging(twice=True)).verdicts
             rows = con.execute("SELECT * FROM visits").fetchall()
             by_people = oracle.people_violations(rows, requirement.name, argument)
             by_rows = oracle.people_violations([(*row[:2], None) for row in rows], requirement.name, argument)

@@ -18,7 +18,7 @@ import ldiv_db
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError
 from ldiv_db.database.names import Relation
-from ldiv_db.measuring.profile import profile_table
+from ldiv_db.measuring.profile import ProfileRequest, profile_table
 from ldiv_db.measuring.starter_policy import make_starter_policy
 from ldiv_db.recoding.statement import find_run, recoding_sql
 
@@ -393,7 +393,7 @@ def test_a_policy_to_start_from_has_sets_as_a_comment(con) -> None:
         " FROM range(30) AS t(i)"
     )
     engine, source = Engine(con), Relation.parse("source")
-    profile = profile_table(engine, source, ["a"], ["s"])
+    profile = profile_table(engine, source, ProfileRequest(None, ["a"], ["s"]))
     started, _ = make_starter_policy(engine, profile, source, "source")
     assert started is not None and "# set: true" in started.text
     uncommented = yaml.safe_load(started.text.replace("# set: true", "set: true"))

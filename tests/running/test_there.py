@@ -22,7 +22,7 @@ import ldiv_db
 from ldiv_db.commands.console import open_for_command
 from ldiv_db.database import drivers
 from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.counted import ColumnThere, count_rows, memory_for_counts, open_counted
+from ldiv_db.database.counted import ColumnThere, TableThere, memory_for_counts, open_counted
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.sources import resolve_source
@@ -365,7 +365,7 @@ def test_no_driver_is_asked_for_all_counts_at_once(there, con, monkeypatch):
         monkeypatch.setattr(type(there.connection.cursor()), "fetchmany", None)
     columns = [ColumnThere(Identifier("rid"), Identifier("k0"))]
     with memory_for_counts() as here:
-        counts = count_rows(Engine(here), Warehouse(there.connection), "counts", Relation(("people",)), columns)
+        counts = TableThere(Warehouse(there.connection), Relation(("people",))).count(Engine(here), "counts", columns)
         assert here.execute(f"SELECT count(*), sum(k0) FROM {counts.sql()}").fetchall() == [(90, 89 * 45)]
     assert most == [*[7] * 12, 6] or there.dialect == "duckdb"  # which hands on Arrow
 

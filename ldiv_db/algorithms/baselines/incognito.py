@@ -76,7 +76,7 @@ class Incognito(MonotoneRecoding):
             "cut": lattice.codings.labels(spans),
         }
         assigned, classes = lattice.codings.publish(spans)
-        return Plan(assigned, feasible.l, (), search, classes)
+        return Plan(assigned, feasible.l, (), search, classes=classes)
 
 
 def levels_of(tree: CutTree) -> list[list[Span]]:

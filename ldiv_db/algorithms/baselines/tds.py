@@ -59,7 +59,7 @@ class Tds(MonotoneRecoding):
         cut = codings.labels(spans)
         assigned, classes = codings.publish(spans)
         search = {"specialised": descent.steps, "judged": descent.judged, "cut": cut}
-        return Plan(assigned, feasible.l, (), search, classes)
+        return Plan(assigned, feasible.l, (), search, classes=classes)
 
 
 @dataclass

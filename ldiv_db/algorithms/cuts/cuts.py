@@ -100,7 +100,7 @@ class Cuts(Algorithm):
         chosen, (assigned, classes, blanked) = _publish_any(found.evaluator, [*ranked[rank:], *ranked[:rank]])
         search = self._report(found, chosen)
         notes = _notes(search, found.evaluator.problem)
-        return Plan(assigned, feasible.l, notes, search, classes, blanked)
+        return Plan(assigned, feasible.l, notes, search, classes=classes, blanked=blanked)
 
     def _search(self, problem: CutProblem, began: float) -> SearchResult:
         """The best cuts and how they were found; raises UnprovedError without the proof that the policy wants."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, Task, Traits
@@ -129,24 +129,27 @@ class ClassChecker:
         return axis.classes(steps, histogram)
 
 
-def count_classes(
-    engine: Engine,
-    sensitive: Sequence[SensitiveAxis],
-    rows: Relation,
-    members: Relation | None = None,
-    number: Identifier | None = CLASS_NO,
-    weight: Identifier | None = None,
-    least: int = 1,
-    dealt: Identifier | None = None,
-) -> Relation:
-    """The TEMP table (class_no, the code of each sensitive attribute, rows) of the classes of at least so many rows.
+@dataclass(frozen=True)
+class Members:
+    """Rows, and which class each is of: the column `number` of `placed`, or without that of the rows, says it.
 
-    `number` is the column of `members`, or without them of the rows, that says which class a row is of; None for one
-    class of all rows. Rows may be cells: `weight` is their column of counts, `dealt` the members' of how many of each.
+    None is for one class of all rows. Rows may be cells: `weight` is their column of counts, `dealt` that of `placed`
+    of how many of each.
     """
-    params = {"rows": rows, "members": members, "number": number, "sensitive": sensitive, "weight": weight}
-    large = {"least": least, "large_only": least > 1}
-    return engine.materialise("counts", "local/count_classes", dealt=dealt, **params, **large)
+
+    rows: Relation
+    placed: Relation | None = None
+    number: Identifier | None = CLASS_NO
+    _: KW_ONLY
+    weight: Identifier | None = None
+    dealt: Identifier | None = None
+
+
+def count_classes(engine: Engine, sensitive: Sequence[SensitiveAxis], members: Members, least: int = 1) -> Relation:
+    """The TEMP table (class_no, the code of each sensitive attribute, rows) of the classes of at least so many rows."""
+    params = {"rows": members.rows, "members": members.placed, "number": members.number, "sensitive": sensitive}
+    cells = {"weight": members.weight, "dealt": members.dealt}
+    return engine.materialise("counts", "local/count_classes", **params, **cells, least=least, large_only=least > 1)
 
 
 class LocalAlgorithm(Algorithm):
@@ -195,7 +198,8 @@ def _find_reasons(task: Task) -> list[str]:
     """Why the table as one class violates one of the requirements; nothing if it does not."""
     with task.engine.scope():
         encoded = task.encoded
-        whole = count_classes(task.engine, encoded.sensitive, encoded.counted, number=None, weight=encoded.weight)
+        every = Members(encoded.counted, number=None, weight=encoded.weight)
+        whole = count_classes(task.engine, encoded.sensitive, every)
         holds = task.engine.least(ClassChecker(task).margins(whole), "margin") >= 0
         said = f"no table of all these {encoded.noun} meets the policy"
         return [] if holds else [*_known_failures(task, whole), said]
@@ -252,7 +256,8 @@ def require_good(task: Task, name: str, assigned: Relation, dealt: Identifier | 
     engine = task.engine
     with engine.scope():
         encoded = task.encoded
-        counts = count_classes(engine, encoded.sensitive, encoded.members(dealt), assigned, CLASS_ID, dealt=dealt)
+        members = Members(encoded.members(dealt), assigned, CLASS_ID, dealt=dealt)
+        counts = count_classes(engine, encoded.sensitive, members)
         margins = ClassChecker(task).margins(counts)
         classes = engine.count(margins)
         bad = classes - engine.count(margins, GOOD)

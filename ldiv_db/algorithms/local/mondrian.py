@@ -16,7 +16,14 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from ldiv_db.algorithms.base import Options, Plan, Task
-from ldiv_db.algorithms.local.class_checker import ClassChecker, LocalAlgorithm, count_classes, require_good, start_plan
+from ldiv_db.algorithms.local.class_checker import (
+    ClassChecker,
+    LocalAlgorithm,
+    Members,
+    count_classes,
+    require_good,
+    start_plan,
+)
 from ldiv_db.database.counted import WEIGHT
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.table_queries import Aggregate
@@ -97,7 +104,8 @@ class Mondrian(LocalAlgorithm):
                 flow.step("medians", "find_medians", weight=WEIGHT)
             sides = flow.step("sides", "side_rows")
             flow.engine.drop(active)  # all the rows, once a level
-            flow.know(margins=checker.margins(count_classes(flow.engine, task.encoded.sensitive, sides, weight=WEIGHT)))
+            counts = count_classes(flow.engine, task.encoded.sensitive, Members(sides, weight=WEIGHT))
+            flow.know(margins=checker.margins(counts))
             splits = flow.step("splits", "list_splits", last=last)
             flow.step("active", "move_rows")
             return last + 2 * flow.engine.count(splits)

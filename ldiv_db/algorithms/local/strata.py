@@ -14,7 +14,7 @@ from ldiv_db.algorithms.costs import full_costs
 from ldiv_db.algorithms.local.class_checker import ClassChecker
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Identifier, Relation
-from ldiv_db.recoding.encoded import Axis, SensitiveAxis, person_units
+from ldiv_db.recoding.encoded import Axis, Bags, SensitiveAxis, person_units
 from ldiv_db.recoding.units import by_bags
 
 #: The codes of a stratum's bags follow so many others: no table has as many different bags. Who has no row of the
@@ -129,7 +129,8 @@ def _joined_bags(engine: Engine, strata: Sequence[Stratum], code: Identifier) ->
     scale = person_units([axis.bags.scale for axis in own if axis.bags])
     whole = engine.materialise("counted", "recoding/input/count_members", listed=listed, scale=scale)
     dictionary = engine.select("dictionary", listed, ("code", "value"), "rows", "code", distinct=True)
-    return by_bags(engine, own[0], dictionary, listed, scale, whole, engine.total(dictionary, "rows"))
+    bags = Bags.of(engine, listed, scale, whole)
+    return by_bags(engine, own[0], dictionary, bags, engine.total(dictionary, "rows"))
 
 
 def batches(tasks: Iterable[Task], most: int) -> list[list[Task]]:

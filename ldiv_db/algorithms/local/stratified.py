@@ -32,7 +32,7 @@ from ldiv_db.algorithms.base import Plan, Task
 from ldiv_db.algorithms.costs import Measure
 from ldiv_db.algorithms.local.class_checker import ClassChecker, LocalAlgorithm, require_good
 from ldiv_db.algorithms.local.mondrian import widths_of
-from ldiv_db.algorithms.neighbours.passes import Changed, ClassState, Improving, Orders, Pass, Round, improve
+from ldiv_db.algorithms.neighbours.passes import Changed, ClassState, Improving, Orders, Pass, Round, Spared, improve
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Relation
 
@@ -136,7 +136,7 @@ def _round(task: Task, splits: StratifiedSplits, assigned: Relation, order: Sequ
     """One round: the changes are the pairs that are replaced."""
     engine = task.engine
     with engine.scope() as scope:
-        flow = ClassState(task, splits.measures, assigned, least=1, most=LARGE, folder="neighbours/resplit")
+        flow = ClassState(task, splits.measures, assigned, Spared(1, LARGE), folder="neighbours/resplit")
         flow.drop("members")  # all the rows, while they are split
         flow.pairs(order, offset, by_gain=True)
         merged = flow.step("merged", "merge_pairs")

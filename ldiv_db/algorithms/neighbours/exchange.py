@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure
-from ldiv_db.algorithms.neighbours.passes import ClassState, Orders, choose
+from ldiv_db.algorithms.neighbours.passes import ClassState, Orders, Spared, choose
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.steps import OneStatement
 
@@ -32,7 +32,8 @@ def exchange_rows(
     """
     engine = task.engine
     with engine.scope() as scope:
-        classes = ClassState(task, measures, assigned, least=1)  # no exchange with a class that costs nothing gains
+        free = Spared(least=1)  # no exchange with a class that costs nothing gains
+        classes = ClassState(task, measures, assigned, free)
         classes.rests()
         classes.know(l=l, square=l**2, sensitive=task.encoded.sensitive[0], common=None)
         exchanges = _run_rounds(classes, Orders(task, measures), rounds, parts)

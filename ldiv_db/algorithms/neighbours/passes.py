@@ -17,7 +17,7 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure, lm_measures
-from ldiv_db.algorithms.local.class_checker import CLASS_ID, ClassChecker, count_classes
+from ldiv_db.algorithms.local.class_checker import CLASS_ID, ClassChecker, Members, count_classes
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation
@@ -184,10 +184,18 @@ def in_orders(
     return start
 
 
+@dataclass(frozen=True)
+class Spared:
+    """The classes that a round does not measure: those that cost less than `least`, or have `most` rows."""
+
+    least: int = 0
+    most: int = MOST
+
+
 class ClassState(EngineFlow):
     """The classes as a round finds them: their `members`, and in `measured` the bounds and costs of each.
 
-    Of classes that cost less than `least`, or have `most` rows, it has the members alone. If `grouped` one of equal
+    Of classes that are `spared` it has the members alone. If `grouped` one of equal
     members stands for all of them, where a class gives one row a round. Its own steps are those of `neighbours`;
     others are in the `folder`.
     """
@@ -197,15 +205,14 @@ class ClassState(EngineFlow):
         task: Task,
         measures: Sequence[Measure],
         assigned: Relation,
-        least: int = 0,
-        most: int = MOST,
+        spared: Spared = Spared(),
         grouped: bool = False,
         folder: str = "neighbours",
     ):
         super().__init__(task.engine, folder, rows=task.encoded.rows, assigned=assigned, measures=measures)
         self.know(sensitive=task.encoded.sensitive, keys=task.encoded.sensitive, prime=PRIME)
         self.step("members", "neighbours/list_members", slots=True, grouped=grouped)
-        self.know(least=least, most=most, packed=MOST)
+        self.know(least=spared.least, most=spared.most, packed=MOST)
         self.step("measured", "neighbours/measure_classes")
 
     def rests(self, whole: bool = False) -> None:
@@ -275,6 +282,6 @@ def choose_good(state: Improving, trades: Relation, assigned: Relation, **few: A
 def margins_of(state: Improving, sides: Relation, assigned: Relation) -> Relation:
     """(class_no, margin): how far classes are from violating after what their sides say that they give and take."""
     engine, encoded = state.task.engine, state.task.encoded
-    counts = count_classes(engine, encoded.sensitive, encoded.rows, assigned, CLASS_ID)
+    counts = count_classes(engine, encoded.sensitive, Members(encoded.rows, assigned, CLASS_ID))
     params = {"sides": sides, "counts": counts, "sensitive": encoded.sensitive}
     return state.checker.margins(engine.materialise("changed", "neighbours/count_sides", **params))

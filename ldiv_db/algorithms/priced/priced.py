@@ -7,7 +7,7 @@ from functools import partial
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.neighbours.passes import Changed, Improving, Pass, Round
 from ldiv_db.database.names import Relation
-from ldiv_db.measuring.least_loss.bounds import MOST_CELLS, Need, need_of
+from ldiv_db.measuring.least_loss.bounds import MOST_CELLS, Need, Wanted, need_of
 
 #: About how often each cell is looked at, in the work of other passes: as measured on Adult.
 LOOKS = 25
@@ -27,7 +27,7 @@ def needed(task: Task) -> Need | None:
     if encoded.size > MOST_WITH_RANGES and not all(axis.taxonomy for axis in encoded.axes):
         return None
     wanted = {name: [requirement.of_classes for requirement in own] for name, own in task.wanted.items()}
-    need, weaker = need_of(encoded, wanted, of_people=False)
+    need, weaker = need_of(Wanted(encoded, wanted))
     return None if weaker or need.parts > 1 else need  # prices say little of shares
 
 

@@ -109,7 +109,7 @@ class Tp(Algorithm):
         shown = {"axes": coarse, "stars": self.options.form == "stars"}
         classes = engine.materialise("widened", "tp/widen_bounds", bounds=bounds, **shown)
         engine.drop(bounds, *(axis.cut for axis in coarse if axis.cut))
-        return Plan(assigned, l, (), search, classes, stars=self.options.form == "stars")
+        return Plan(assigned, l, (), search, classes=classes, stars=self.options.form == "stars")
 
     def _classes(self, task: Task, l: int) -> tuple[Relation, dict[str, Any]]:
         """(row_id, class_id), and what the result says of the work."""

@@ -45,25 +45,34 @@ class Need:
         return " and ".join(said) or "any rows"
 
 
-def need_of(
-    encoded: Encoded,
-    wanted: Mapping[str, Sequence[Requirement]],
-    of_people: bool,
-    suppressed: str = "judge",
-    left_out: int = 0,
-) -> tuple[Need, list[str]]:
+@dataclass(frozen=True)
+class Wanted:
+    """The requirements on the classes of a table, by sensitive attribute, and how they are judged.
+
+    Up to `left_out` rows may be missing. Rows of NULLs are taken as `suppressed` says.
+    """
+
+    encoded: Encoded
+    requirements: Mapping[str, Sequence[Requirement]]
+    of_people: bool = False
+    suppressed: str = "judge"
+    left_out: int = 0
+
+
+def need_of(wanted: Wanted) -> tuple[Need, list[str]]:
     """What every class that meets the requirements has, and the requirements that ask for more than that.
 
     Rows count for people where these are counted. Of several sensitive attributes that which asks most is taken, with
-    the most rows that any asks for. Up to `left_out` rows may be missing, and any number of those that are blanked
-    where these are ignored.
+    the most rows that any asks for. Any number of the rows that are blanked may be missing where these are ignored.
     """
-    axes = {axis.column.name: axis for axis in encoded.sensitive}
-    missing = encoded.row_count if suppressed == "ignore" else left_out
-    asked = [_asked(axes[name], own, of_people, suppressed, missing) for name, own in wanted.items() if name in axes]
+    axes = {axis.column.name: axis for axis in wanted.encoded.sensitive}
+    of_people, suppressed, left_out = wanted.of_people, wanted.suppressed, wanted.left_out
+    missing = wanted.encoded.row_count if suppressed == "ignore" else left_out
+    judged = {name: own for name, own in wanted.requirements.items() if name in axes}
+    asked = [_asked(axes[name], own, of_people, suppressed, missing) for name, own in judged.items()]
     most = max(asked, key=lambda need: (need.least[1], need.parts, need.rows))
     need = replace(most, rows=max(need.rows for need in asked))
-    every = [(name, requirement) for name, own in wanted.items() for requirement in own]
+    every = [(name, requirement) for name, own in wanted.requirements.items() for requirement in own]
     left = f"up to {left_out:,} rows are" if left_out else "no row is"
     said = {True: f" (where {left} left out)", False: ""}
     weaker = [r.label + said[r.compares_with_table] for name, r in every if not _is_all(axes[name], r, need, of_people)]

@@ -11,37 +11,31 @@ from ldiv_db.database import interrupts
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import refused
 from ldiv_db.database.queries import Where
-from ldiv_db.measuring.least_loss.bounds import MOST_CELLS, LossBound, need_of
+from ldiv_db.measuring.least_loss.bounds import MOST_CELLS, LossBound, Wanted, need_of
 from ldiv_db.measuring.least_loss.cells import MOST_NUMBERS, UNIT, Cells, Ints, Span, numbered_cells, ranges
 from ldiv_db.measuring.least_loss.prices import MOST_WORK, Ascent
 from ldiv_db.policy.release_columns import Form
 from ldiv_db.recoding.encoded import NUMBER_SCALE, Axis, Encoded
-from ldiv_db.requirements import Requirement
 
 
 def bound_loss(
     engine: Engine,
-    encoded: Encoded,
-    wanted: Mapping[str, Sequence[Requirement]],
+    wanted: Wanted,
     forms: Mapping[str, Form],
-    of_people: bool = False,
-    suppressed: str = "judge",
-    left_out: int = 0,
     heard: Callable[[float], None] = lambda bound: None,
     most_work: int = MOST_WORK,
 ) -> LossBound:
-    """What no local recoding of the table loses less than, where up to `left_out` rows may be left out.
-
-    `suppressed` says how a policy judges rows of NULLs; `heard` is told of bounds as they are proved.
+    """What no local recoding of the table loses less than; `heard` is told of bounds as they are proved.
 
     Ctrl-C ends the search for more: the best bound so far stands. Raises PolicyError where labels are no nodes of
     taxonomies, or too many rows differ.
     """
+    encoded = wanted.encoded
     for axis in encoded.axes:
         if forms[axis.name] == "set":
             raise refused("bound", f"is of nodes, and {axis.name} is published as sets", "recode: tree")
-    need, weaker = need_of(encoded, wanted, of_people, suppressed, left_out)
-    cells = list_cells(engine, encoded, need.counted, suppressed).cells
+    need, weaker = need_of(wanted)
+    cells = list_cells(engine, encoded, need.counted, wanted.suppressed).cells
     if cells.never * encoded.rows_in >= 2**62:
         raise refused("bound", "is a sum of whole numbers of 64 bits, and there are too many rows and values for it")
     total = cells.full * encoded.rows_in
