@@ -180,7 +180,7 @@ class Plan(Assignment):
 class Traits:
     """The abilities of an algorithm, whatever its options are.
 
-    `recodes_globally`: it says itself what every value is published as, so that `recode: set` has no meaning.
+    `recodes_globally`: it says itself what every value is published as.
     `explains`: its errors say which requirements cannot be met, and what is nearest. `any_class`: its classes may have
     equal values as well, so that it meets what the whole table as one class meets. `rows_alone`: it makes classes
     without a sensitive attribute. `harmless`: classes may have rows of which nothing is promised. `populations`: it
@@ -225,6 +225,10 @@ class Algorithm(ABC):
         """The algorithm that does the work, this one by default, and why, if there is anything to say."""
         return self, ""
 
+    def seen(self, task: Task) -> Task:
+        """The task as the algorithm sees it."""
+        return task
+
     def unfit(self, task: Task) -> list[Problem]:
         """The parts of the policy that the algorithm cannot take, whatever the counts are."""
         problems = []
@@ -237,12 +241,6 @@ class Algorithm(ABC):
             )
             what = f"{self.name} takes one sensitive value a {unit}, and some have several"
             problems.append(Problem(key, what, "algorithm: auto, topdown, peel or mondrian"))
-        if self.excludes_sets and task.encoded.spans:
-            what = f"{self.name} publishes {self.excludes_sets}, and some people have several values in it"
-            asks_population = any(requirement.named_population for requirement in task.requirements)
-            others = "give one row a person in a view"  # others do not count the people of a population
-            way_out = others if asks_population else "rows: apart, or algorithm: auto, topdown or mondrian"
-            problems.append(Problem("individual.rows", what, way_out))
         problems += [
             Problem(
                 "require",
@@ -268,7 +266,7 @@ class Algorithm(ABC):
     @property
     def excludes_sets(self) -> str:
         """The output of the algorithm that is at odds with `recode: set`; empty if nothing is."""
-        return "the labels of its cut" if self.traits.recodes_globally else ""
+        return ""
 
     @abstractmethod
     def check(self, task: Task) -> Feasibility:
@@ -276,7 +274,7 @@ class Algorithm(ABC):
 
     def checked(self, task: Task) -> Feasibility:
         """As `check`; raises SuppressionError as well if more rows would be left out than may be."""
-        feasible = self.check(task)
+        feasible = self.check(self.seen(task))
         task.refuse_left_out(feasible.rows_suppressed - task.encoded.left_out)
         return feasible
 

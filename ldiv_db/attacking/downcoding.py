@@ -62,7 +62,8 @@ def why_not_least(spec: AlgorithmSpec) -> str:
     """Why nothing follows from the labels of an algorithm; empty if they are the least that cover their rows."""
     if spec.name not in ALGORITHMS:
         return ""
-    published = algorithm_of(spec.name)(spec.options).excludes_sets
+    algorithm = algorithm_of(spec.name)(spec.options)
+    published = "the labels of its cut" if algorithm.traits.recodes_globally else algorithm.excludes_sets
     return f"{spec.name} publishes {published}, which do not follow from the rows of a class" if published else ""
 
 

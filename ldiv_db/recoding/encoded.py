@@ -271,8 +271,6 @@ class Encoded:
     cells: Relation | None = None
     #: How many cells there are.
     different: int = 0
-    #: Whether these are units of which some span several codes, so that a quasi-identifier may be two axes.
-    spans: bool = False
     #: Whether its rows are people.
     of_people: bool = False
 

@@ -118,7 +118,7 @@ class Recoding:
 def plan_recoding(engine: Engine, encoded: Encoded, assignment: Assignment, forms: Mapping[str, Form]) -> Recoding:
     """The recoding of rows assigned to classes; `forms` says as what a quasi-identifier is published, if not labels."""
     assigned, dealt = assignment.assigned, assignment.dealt
-    classes = assignment.classes or encoded.bound_classes(engine, assigned, "classes", dealt)
+    classes = _bounded(engine, encoded, assignment, {name for name, form in forms.items() if form == "set"})
     rows = encoded.members(dealt)
     flow = EngineFlow(engine, "recoding/publish", rows=rows, assigned=assigned, classes=classes, unit=LOSS_UNIT)
     spans = [_labelled(flow, axis, forms.get(axis.name, "label")) for axis in encoded.axes]
@@ -134,6 +134,21 @@ def plan_recoding(engine: Engine, encoded: Encoded, assignment: Assignment, form
         engine.drop(*(span.placed for span in sets if span.placed))
         spans = found
     return Recoding(assigned, flow["classes"], tuple(spans), assignment.blanked, dealt)
+
+
+def _bounded(engine: Engine, encoded: Encoded, assignment: Assignment, sets: set[str]) -> Relation:
+    """The classes with the bounds that they are given, or those of their rows, as all have of which `sets` are told."""
+    assigned, given, dealt = assignment.assigned, assignment.classes, assignment.dealt
+    if given and not sets:
+        return given
+    own = encoded.bound_classes(engine, assigned, "classes", dealt)
+    if given is None:
+        return own
+    columns: dict[bool, list[str]] = {True: [], False: []}
+    for axis in encoded.axes:
+        columns[axis.name in sets] += [axis.low.name, axis.high.name]
+    both = {"left_columns": ["class_id", "rows", *columns[True]], "right_columns": columns[False]}
+    return engine.join("classes", own, given, "class_id", **both)
 
 
 def label_spans(engine: Engine, axis: Axis, classes: Relation, form: Form = "label") -> Spans:

@@ -176,7 +176,7 @@ def recoding_of(
         or (scheme == "allRec" and not all(one.kept_by_select for one in requirements))
     ):
         return None
-    if any(spans.form == "bounds" for spans in recoding.spans):  # a rule has one label
+    if any(spans.form in ("bounds", "set") for spans in recoding.spans):  # a rule has one label, of the value alone
         return None
     hierarchies = {qi.name: qi.hierarchy for qi in source.quasi_identifiers}
     try:

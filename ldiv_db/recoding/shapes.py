@@ -19,8 +19,9 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import NamedAfter, Relation
 from ldiv_db.database.queries import Where
 from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
+from ldiv_db.recoding.levels import Level
 from ldiv_db.recoding.stacked import Stack
-from ldiv_db.recoding.units import POSITION, Level, Units, units_of
+from ldiv_db.recoding.units import POSITION, Units, units_of
 
 #: What the people of a level publish, and of which shapes they are.
 LevelKey = tuple[int, tuple[int, ...]]
@@ -322,7 +323,9 @@ def _level(
     units = units_of(engine, replace(whole, rows=rows, axes=axes, sensitive=sensitive), True, positions, bagged)
     both = {"left_columns": [("unit_id", "row_id")], "right_columns": [("p1", "whole_id")]}
     pairs = engine.join("pairs", units.members, rows, "row_id", **both)
-    return Level(len(places), units.encoded, engine.select("numbers", pairs, "row_id", "whole_id", distinct=True))
+    return Level(
+        len(places), units.encoded, engine.select("numbers", pairs, "row_id", "whole_id", distinct=True), positions
+    )
 
 
 def compared(own: Encoded, whole: Encoded) -> Encoded:

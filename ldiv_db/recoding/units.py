@@ -11,7 +11,7 @@ equally many rows are a table of their own (`shapes.py`), in which it is one for
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Literal
@@ -22,26 +22,11 @@ from ldiv_db.database.names import Identifier, NamedAfter, Relation
 from ldiv_db.database.queries import Where
 from ldiv_db.recoding.axes import counted_among
 from ldiv_db.recoding.encoded import Axis, Bags, Encoded, Renamed, SensitiveAxis, person_units
+from ldiv_db.recoding.levels import HIGHEST, Level, Positions, name_at
 from ldiv_db.requirements import Distribution, RequirementSpec
 
 #: The columns of pseudonyms of encoded rows, and of their positions among those of the person.
 PERSON_NO, POSITION = Identifier("person_no"), Identifier("position_no")
-
-
-@dataclass(frozen=True)
-class Level:
-    """The people who publish so many `rows`, a table of their own: `encoded` has an axis a quasi-identifier that varies
-    within none of them, else one for each position. `numbers` is (row_id, whole_id): the number of each among all.
-    """
-
-    rows: int
-    encoded: Encoded
-    numbers: Relation
-
-    @property
-    def tables(self) -> list[Relation]:
-        """All that it refers to."""
-        return [self.numbers, *self.encoded.tables]
 
 
 @dataclass(frozen=True)
@@ -59,13 +44,18 @@ class Units:
     levels: tuple[Level, ...] = ()
     left_out: int = 0
 
+    @property
+    def width(self) -> int:
+        """How far the numbers of people's classes are apart as those of rows, which have one for each position."""
+        return 1 + max(level.last for level in self.levels)
+
     def assign_rows(self, engine: Engine, assigned: Relation) -> Relation:
         """(row_id, class_id) of all rows, each with the class of its unit in (row_id, class_id) of units.
 
         Where rows are aligned it is that of its position in the unit's class.
         """
         if self.levels:
-            params = {"members": self.members, "assigned": assigned, "position": POSITION}
+            params = {"members": self.members, "assigned": assigned, "position": POSITION, "width": self.width}
             return engine.materialise("assigned", "recoding/input/part_positions", **params)
         keys = ("unit_id", "row_id")
         return engine.join(
@@ -119,10 +109,6 @@ def asking_each(rows: Encoded, specs: Iterable[RequirementSpec]) -> Encoded:
     return replace(rows, sensitive=tuple(sensitive))
 
 
-#: The positions of a person's rows that have each column, by its code: one as often as rows stand together there.
-Positions = Mapping[Identifier, Sequence[int]]
-
-
 def units_of(
     engine: Engine, rows: Encoded, together: bool, positions: Positions | None = None, bagged: bool = False
 ) -> Units:
@@ -160,7 +146,6 @@ def units_of(
         rows_in=engine.count(table),
         left_out=0,
         individual=None,
-        spans=len(coded) > len(rows.axes),
         of_people=together,
     )
     return Units(rows, encoded, members, together)
@@ -184,15 +169,6 @@ class _Place:
     def name(self) -> str:
         """What it is called among the axes of a level."""
         return name_at(self.axis.name, self.turn) + (HIGHEST if self.end == "max" else "")
-
-
-#: What the name of the axis of highest codes has after that of the quasi-identifier.
-HIGHEST = " (highest)"
-
-
-def name_at(name: str, position: int) -> str:
-    """The name of a quasi-identifier at a position, among the axes of a level."""
-    return name if position == 1 else f"{name} (row {position})"
 
 
 def _places(axis: Axis, positions: Sequence[int]) -> Iterator[tuple[_Place, float]]:

@@ -37,8 +37,7 @@ from ldiv_db.solving.solve import PartwiseSolver
 
 def work_out(ready: PreparedRun, workers: int | None) -> tuple[Plan, Recoding]:
     """The algorithm's plan, made by so many processes, and how its classes are published."""
-    released = ready.resolved.released
-    task = replace(ready.task, forms=released.forms, class_ids=released.has_class_ids)
+    task = ready.task
     effort = ready.algorithm.effort if isinstance(ready.algorithm, Auto) else LEAST
     solver = PartwiseSolver(ready.resolved.part_rows, workers, effort)
     if isinstance(ready.algorithm, Tp) and ready.algorithm.options.coarsen == "auto":

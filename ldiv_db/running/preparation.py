@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, PopulationCells
+from ldiv_db.algorithms.cuts.spanned import trees_of
 from ldiv_db.algorithms.infeasible import explained, met_by_table
 from ldiv_db.algorithms.local.class_checker import refuse_whole
 from ldiv_db.attacking.covering import KnownAxis, label_axes, list_cells, open_population
@@ -58,21 +59,24 @@ def place_people(
     """The people of all populations that are named; None if none is.
 
     Raises PolicyError for a population that is not to be had, or lacks a quasi-identifier, and for quasi-identifiers
-    that are not published as labels of a taxonomy.
+    that are published as sets.
     """
     names = sorted({requirement.named_population for requirement in requirements} - {""})
     if not names:
         return None
     refuse(
-        Problem(f"quasi_identifiers.{axis.name}", "needs a taxonomy, by whose labels people are counted")
+        Problem(
+            f"quasi_identifiers.{axis.name}", "people are counted by the labels of a cut, not by sets", "recode: tree"
+        )
         for axis in encoded.axes
-        if axis.taxonomy is None or resolved.released.forms[axis.name] != "label"
+        if resolved.released.forms[axis.name] == "set"
     )
-    spans = [sorted({(n.low, n.high) for n in axis.taxonomy.nodes}) for axis in encoded.axes if axis.taxonomy]
+    spans = [sorted(set(map(tree.bounds, tree.children))) for tree in trees_of(engine, encoded.axes)]
     cells, left_out = {}, {}
     for name in names:
         with engine.scope() as scope:
-            people, known = open_population(engine, name, resolved.folder, label_axes(resolved))
+            labels = [replace(axis, columns=axis.columns[:1]) for axis in label_axes(resolved)]
+            people, known = open_population(engine, name, resolved.folder, labels)
             values = list_cells(engine, known, people)
             placed = [_place(engine, *each, values) for each in zip(encoded.axes, known, spans, strict=True)]
             found = engine.materialise("people", "running/populations/count_people", cells=values, axes=placed)
@@ -209,6 +213,7 @@ def make_ready(
     """The run with its task and the algorithm that is chosen; raises PolicyError for what that does not take."""
     secret = key_of_release(engine, resolved) if resolved.released.person else ""
     task, absent = task_of(engine, listener, resolved, algorithm, encoded, secret)
+    task = replace(task, forms=resolved.released.forms, class_ids=resolved.released.has_class_ids)
     refuse_unknown(resolved.suppressed, task.requirements)
     chosen, reason = algorithm.chosen(task)
     refuse_forms(chosen, resolved.released, resolved.policy)  # of an algorithm that the policy left open

@@ -310,8 +310,8 @@ def _note_on_people(ready: Preparation, recoding: Recoding) -> str:
 
 def _global_recoding(ready: Preparation, recoding: Recoding, plan: Plan) -> GlobalRecoding | None:
     """The label of every value, if it does not depend on the rows of its class."""
-    if not ready.algorithm.traits.recodes_globally:
-        return None
+    if not ready.algorithm.traits.recodes_globally or (ready.units and ready.units.together):
+        return None  # what somebody publishes follows from all their rows
     source = ready.resolved.source
     source = replace(source, weight=None) if source.place else source
     return recoding_of(ready.task.engine, source, recoding, plan.search, ready.task.requirements)

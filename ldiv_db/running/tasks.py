@@ -52,8 +52,7 @@ def task_of(
     numbers = {"right_columns": [POSITION.name]}
     rows = engine.join("rows", encoded.rows, units.members, "row_id", **numbers)
     kept = (*encoded.kept, Renamed(Identifier(released.position), POSITION))
-    whole = replace(task.units.encoded, spans=True)  # whoever publishes several rows has several labels
-    known = replace(units, rows=replace(encoded, rows=rows, kept=kept), encoded=whole)
+    known = replace(units, rows=replace(encoded, rows=rows, kept=kept), encoded=task.units.encoded)
     return replace(task, units=known, made=found.made), absent
 
 

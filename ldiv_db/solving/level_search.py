@@ -22,6 +22,7 @@ from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.names import Relation
 from ldiv_db.policy.document import PART_ROWS
 from ldiv_db.recoding.encoded import Encoded
+from ldiv_db.recoding.levels import Level
 from ldiv_db.recoding.shapes import (
     ROW_UNIT,
     Chosen,
@@ -37,7 +38,7 @@ from ldiv_db.recoding.shapes import (
     shaped_units,
 )
 from ldiv_db.recoding.stacked import Stack
-from ldiv_db.recoding.units import Level, units_of
+from ldiv_db.recoding.units import units_of
 from ldiv_db.solving.auto import Chooser
 from ldiv_db.solving.improve import mean_loss
 from ldiv_db.solving.levels import left_to_suppress, task_of_level, why_poor

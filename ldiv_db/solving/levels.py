@@ -10,7 +10,9 @@ from typing import Any
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, Task
 from ldiv_db.algorithms.infeasible import explained
 from ldiv_db.database.errors import InfeasibleError, count_phrase, rows_phrase
-from ldiv_db.recoding.units import Level, Units, name_at
+from ldiv_db.database.names import Relation
+from ldiv_db.recoding.levels import Level, name_at, place_classes
+from ldiv_db.recoding.units import Units
 
 
 def level_tasks(task: Task) -> list[tuple[Level, Task]]:
@@ -41,7 +43,9 @@ def left_to_suppress(suppression: Decimal | None, total: int, left_out: int) -> 
 
 def planned_levels(task: Task, solved: Sequence[tuple[Level, Plan]]) -> Plan:
     """The plan of all people, whose classes are those of the levels one after the other."""
-    engine, last, searches = task.engine, 0, list[dict[str, Any]]()
+    engine, units, last, searches = task.engine, task.units, 0, list[dict[str, Any]]()
+    assert units is not None  # noqa: S101 - the levels are of them
+    classes: Relation | None = None
     assigned = engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
     for level, by_level in solved:
         plan = by_level.in_rows(engine)
@@ -51,6 +55,11 @@ def planned_levels(task: Task, solved: Sequence[tuple[Level, Plan]]) -> Plan:
                 "named", plan.assigned, level.numbers, "row_id", left_columns=["class_id"], right_columns=numbers
             )
             engine.insert(assigned, "bsgi/residue/shift_classes", assigned=named, last=last)
+        if plan.classes:
+            own = place_classes(engine, units.rows.axes, level, plan.classes, units.width, last)
+            if classes:
+                engine.extend(classes, own)
+            classes = classes or own
         last = int(engine.most(assigned, "class_id") or 0)
         known = {"rows": level.rows, "people": level.encoded.row_count}
         searches.append({**known, **({"algorithm": plan.algorithm} if plan.algorithm else {}), **plan.search})
@@ -62,6 +71,7 @@ def planned_levels(task: Task, solved: Sequence[tuple[Level, Plan]]) -> Plan:
         min(plan.l for _, plan in solved),
         tuple(notes),
         {"levels": searches},
+        classes=classes,
         algorithm=largest.algorithm,
         parts=sum(plan.parts for _, plan in solved),
     )

@@ -49,7 +49,7 @@ def plan_of_rows(task: Task, plan: Plan) -> Plan:
         classes = plan.classes
         if classes is not None:
             counts = engine.count_groups("counts", rows, "class_id")
-            bounds = [bound.name for axis in units.encoded.axes for bound in (axis.low, axis.high)]
+            bounds = [bound.name for axis in units.rows.axes for bound in (axis.low, axis.high)]
             shown = {"left_columns": ["class_id", *bounds], "right_columns": ["rows"]}
             classes = scope.keep(engine.join("classes", classes, counts, "class_id", **shown))
     notes = (*plan.notes, *notes_on_people(engine, units.rows, rows, wanted, units.together, bool(units.levels)))

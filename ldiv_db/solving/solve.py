@@ -53,6 +53,7 @@ class PartwiseSolver:
         """The algorithm's plan of a task, as that of its parts together if it has too many rows for one."""
         if isinstance(algorithm, Chooser):
             return algorithm.choose(task, self.solve)
+        task = algorithm.seen(task)
         if plan := self.made.get((algorithm.name, task.encoded.rows)):
             return plan
         task.stage(forming(algorithm.name))

@@ -111,6 +111,10 @@ class Taxonomy:
         null = Node(len(old) + 1, 0, NULL_LABEL, 1, last, last)
         return Taxonomy((Node(0, None, ROOT_LABEL, 0, 0, last), *moved, null), self.origin)
 
+    def code_of(self, leaf: Node) -> int:
+        """The code of a leaf."""
+        return leaf.low
+
     @property
     def skippable(self) -> int:
         """The number of times that the lowest level between leaves and root can be left out."""
@@ -162,6 +166,24 @@ class Taxonomy:
     def by_range(self) -> bool:
         """True if leaves hold ranges of numbers rather than values."""
         return any(node.min_value is not None for node in self.nodes)
+
+
+class SpannedTaxonomy(Taxonomy):
+    """A taxonomy for who has several values: each node of several children has one more leaf, called as the node.
+
+    It spans the same leaves, so that a cut below the node publishes its label. The code of a leaf is its node's number.
+    """
+
+    @classmethod
+    def of(cls, taxonomy: Taxonomy) -> SpannedTaxonomy:
+        children = Counter(node.parent for node in taxonomy.nodes)
+        inner = [node for node in taxonomy.nodes if children[node.node] > 1]
+        numbered = enumerate(inner, len(taxonomy.nodes))
+        spans = (replace(node, node=number, parent=node.node, depth=node.depth + 1) for number, node in numbered)
+        return cls((*taxonomy.nodes, *spans), taxonomy.origin)
+
+    def code_of(self, leaf: Node) -> int:
+        return leaf.node
 
 
 def number(tree: Tree, origin: str) -> Taxonomy:

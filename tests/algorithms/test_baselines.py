@@ -125,7 +125,6 @@ def test_what_cannot_be_done_is_refused(con, tmp_path, name):
         ({"require": [{"unique_distinct": 2}]}, {}, {"require"}),
         ({"keep": [], "sensitive": ["s", "y"]}, {}, {"sensitive"}),
         ({}, {"metric": "CM", "class": "s"}, {"algorithm.class"} if name == "incognito" else {"algorithm.metric"}),
-        ({"recode": "set"}, {}, {"recode"}),
     ):
         with refuses(*codes):
             ldiv_db.run(con, case.policy(**options) | changes, folder=tmp_path)

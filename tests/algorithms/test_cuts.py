@@ -142,7 +142,7 @@ def test_what_cuts_cannot_do_is_refused(con, tmp_path):
         ({"require": [{"unique_distinct": 2}]}, {}, "require", "l=2: the union of good classes"),
         ({"require": [{"distinct": 2}]}, {"scheme": "vioRec"}, "algorithm.scheme", "vioRec mends shares of"),
         ({"require": [{"t_closeness": 0.2}]}, {"scheme": "allRec"}, "algorithm.scheme", "leaves out rows"),
-        ({"recode": "set"}, {}, "recode", "publishes the labels of its cut"),
+        ({"recode": "set"}, {"scheme": "vioRec"}, "algorithm.scheme", "sets tell which"),
         ({"keep": [], "sensitive": ["s", "y"]}, {"scheme": "vioSA"}, "algorithm.scheme", "none or allRec"),
     ):
         with refuses(code) as told:

@@ -149,9 +149,6 @@ def test_what_numbers_cannot_be_is_refused(con, tmp_path):
         ("nm", "cuts", "n: 20 values without a taxonomy have too many cuts beside those of m (taxonomy: {ranges"),
         ("n", {"name": "cuts", "top": 2}, "as top asks for several"),
         ("nw", "cuts", "n: has no taxonomy, and that of w has 32,769 cuts, more than 2,000"),
-        ("n", "annealing", "n: cuts run through taxonomies: it needs one"),
-        ("n", "incognito", "incognito publishes nodes of taxonomies: it needs one"),
-        ("n", "tds", "tds publishes nodes of taxonomies: it needs one"),
     ):
         policy = policy_of() | {"quasi_identifiers": {name: keys[name] for name in columns}, "algorithm": algorithm}
         with refuses("quasi_identifiers") as told:

@@ -170,7 +170,7 @@ SECOND_OF_PEOPLE = (
     "order by turn, {{ columns }})[1:0] as c_all",
 )
 #: The plan of people's rows, broken: the rows of a class are of one each.
-PLANNED = ("recoding/input/part_positions.sql.j2", "ORDER BY a.class_id ASC", "ORDER BY m.unit_id ASC")
+PLANNED = ("recoding/input/part_positions.sql.j2", "a.class_id *", "m.unit_id *")
 STAYS = """
     CREATE TABLE stays AS
     SELECT p AS patient, p AS day, 20 + p % 7 AS age, 'd' || p % 7 % 4 AS disease FROM range(40) AS t(p)

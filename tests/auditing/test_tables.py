@@ -27,7 +27,7 @@ SECOND = (templates, "auditing/tables/list_paths.sql.j2", "    AS shown\n", "   
 #: Each reading, broken so that a table's rows are of other people: by the labels of what they belong to.
 FIRST_JOIN = (templates, "auditing/tables/join_rows.sql.j2", "a.key = p.{{ owner }}", "a.key = -p.{{ owner }}")
 #: The plan, broken: each person is a class of their own, or the rows of a class have labels of others.
-ALONE = (templates, "recoding/input/part_positions.sql.j2", "ORDER BY a.class_id ASC", "ORDER BY m.unit_id ASC")
+ALONE = (templates, "recoding/input/part_positions.sql.j2", "a.class_id *", "m.unit_id *")
 
 
 def run(con: Any, **changes: Any) -> Any:

@@ -22,8 +22,12 @@ from ldiv_db.algorithms.cuts.cuts import CutOptions, Cuts
 from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Cut, Evaluator, is_late, neighbours
 from ldiv_db.algorithms.cuts.problem import CutProblem
 from ldiv_db.algorithms.cuts.search import SearchResult
+from ldiv_db.algorithms.cuts.spanned import halved_tree
+from ldiv_db.algorithms.cuts.trees import CutTree
 from ldiv_db.database import interrupts
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem
+from ldiv_db.recoding.encoded import Axis
 
 #: Steps that are drawn ahead: a statement takes hardly longer for so many cuts than for one.
 _AHEAD = 16
@@ -59,11 +63,11 @@ class Annealing(Cuts):
         evaluator.evaluated = len(walk.costs)
         return SearchResult(evaluator, best, SearchOutcome(walk.done, False, 0))
 
+    def _of_numbers(self, engine: Engine, axis: Axis, number: int) -> CutTree:
+        return halved_tree(engine, axis, number)
+
     def _number_problems(self, task: Task) -> Iterator[Problem]:
-        for axis in task.encoded.axes:
-            if axis.taxonomy is None:
-                hint = "taxonomy: {ranges: [5, 10, 20]}"
-                yield Problem(f"quasi_identifiers.{axis.name}", "cuts run through taxonomies: it needs one", hint)
+        yield from ()
 
     def _report(self, found: SearchResult, chosen: Cut) -> dict[str, Any]:
         report = super()._report(found, chosen)

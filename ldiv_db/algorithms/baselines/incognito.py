@@ -20,10 +20,12 @@ from typing import Any, Literal
 from pydantic import Field
 
 from ldiv_db.algorithms.base import Options, Plan, Task
-from ldiv_db.algorithms.baselines.monotone_recoding import BATCH, Codings, MonotoneRecoding, Span, make_codings
+from ldiv_db.algorithms.baselines.monotone_recoding import BATCH, Codings, MonotoneRecoding, make_codings
+from ldiv_db.algorithms.cuts.spanned import trees_of
 from ldiv_db.algorithms.cuts.trees import CutTree
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.names import Relation
+from ldiv_db.taxonomies.taxonomy import Node
 
 #: More vectors than this are refused.
 MOST_VECTORS = 500_000
@@ -52,7 +54,7 @@ class Incognito(MonotoneRecoding):
         if self.options.metric == "CM" and task.kept_column(self.options.label) is None:
             what = "is required by CM: name the kept column whose labels are predicted"
             yield Problem("algorithm.class", what, "list it under keep")
-        vectors = prod(len(levels_of(CutTree(axis, 1))) for axis in task.encoded.axes if axis.taxonomy is not None)
+        vectors = prod(len(levels_of(tree)) for tree in trees_of(task.engine, task.encoded.axes))
         if vectors > MOST_VECTORS:
             yield Problem("algorithm.name", f"{vectors:,} vectors of levels are more than {MOST_VECTORS:,}", "use tds")
 
@@ -64,7 +66,7 @@ class Incognito(MonotoneRecoding):
         lowest = [vector for vector in sorted(holds) if not any(below in holds for below in lattice.beside(vector, -1))]
         costs = lattice.costs(lowest, self.options.metric)
         cost, best = min(zip(costs, lowest, strict=True))
-        spans = [levels[level] for levels, level in zip(lattice.levels, best, strict=True)]
+        cut = [levels[level] for levels, level in zip(lattice.levels, best, strict=True)]
         search = {
             "metric": self.options.metric,
             "vectors": lattice.size,
@@ -73,22 +75,24 @@ class Incognito(MonotoneRecoding):
             "proved": True,
             "cost": cost / (lattice.codings.unit if self.options.metric == "LM" else 1),
             "levels": {tree.axis.name: level for tree, level in zip(lattice.codings.trees, best, strict=True)},
-            "cut": lattice.codings.labels(spans),
+            "cut": lattice.codings.labels(cut),
         }
-        assigned, classes = lattice.codings.publish(spans)
+        assigned, classes = lattice.codings.publish(cut)
         return Plan(assigned, feasible.l, (), search, classes=classes)
 
 
-def levels_of(tree: CutTree) -> list[list[Span]]:
-    """The spans of every level that differs from the one below it, leaves first, the root last."""
-    levels: list[list[Span]] = []
-    inner = {node.parent for node in tree.taxonomy.nodes}
+def levels_of(tree: CutTree) -> list[list[int]]:
+    """The nodes of every level that differs from the one below it, leaves first, the root last."""
+    levels: list[list[int]] = []
     for depth in range(tree.taxonomy.height, -1, -1):
-        nodes = tree.taxonomy.nodes
-        spans = {(n.low, n.high) for n in nodes if n.depth == depth or (n.depth < depth and n.node not in inner)}
-        if not levels or sorted(spans) != levels[-1]:
-            levels.append(sorted(spans))
+        found = [n for n in tree.taxonomy.nodes if n.depth == depth or (n.depth < depth and not tree.children[n.node])]
+        if not levels or sorted(map(_span, found)) != [_span(tree.taxonomy.nodes[node]) for node in levels[-1]]:
+            levels.append([node.node for node in sorted(found, key=_span)])
     return levels
+
+
+def _span(node: Node) -> tuple[int, int]:
+    return node.low, node.high
 
 
 @dataclass
@@ -99,8 +103,8 @@ class Lattice:
     judged: int = 0
 
     @cached_property
-    def levels(self) -> list[list[list[Span]]]:
-        """By quasi-identifier and level the spans of values."""
+    def levels(self) -> list[list[list[int]]]:
+        """By quasi-identifier and level the nodes of values."""
         return [levels_of(tree) for tree in self.codings.trees]
 
     @property
@@ -115,11 +119,11 @@ class Lattice:
     def _loaded(self) -> Relation:
         """(axis, level, code, part): what a code adds to the key of its class."""
         rows: list[tuple[int | None, ...]] = [
-            (tree.number, level, code, stride * low)
+            (tree.number, level, code, stride * node)
             for tree, levels, stride in zip(self.codings.trees, self.levels, self.codings.strides, strict=True)
-            for level, spans in enumerate(levels)
-            for low, high in spans
-            for code in (*range(low, high + 1), *(code for code, _ in self.codings.inside(tree, (low, high))))
+            for level, nodes in enumerate(levels)
+            for node in nodes
+            for code in (*tree.codes[node], *self.codings.inside(tree, node))
         ]
         rows += self._outside
         columns = {"axis": "INTEGER", "level": "INTEGER", "code": "INTEGER", "part": self.codings.key_type}
@@ -127,12 +131,12 @@ class Lattice:
 
     @property
     def _outside(self) -> list[tuple[int, int, int, None]]:
-        """(axis, level, code, None) for the codes of people whose values no span of a level covers."""
+        """(axis, level, code, None) for the codes of people whose values no node of a level covers."""
         found = []
         for tree, levels in zip(self.codings.trees, self.levels, strict=True):
-            every = {code for code, _ in self.codings.inside(tree, (0, tree.leaves - 1))}
-            for level, spans in enumerate(levels):
-                covered = {code for span in spans for code, _ in self.codings.inside(tree, span)}
+            every = set(self.codings.inside(tree, 0))
+            for level, nodes in enumerate(levels):
+                covered = {code for node in nodes for code in self.codings.inside(tree, node)}
                 found += [(tree.number, level, code, None) for code in sorted(every - covered)]
         return found
 
@@ -229,17 +233,9 @@ class Lattice:
     @cached_property
     def _losses(self) -> list[list[int]]:
         """By quasi-identifier and level: what all rows lose."""
-        codings = self.codings
         return [
-            [
-                sum(
-                    sum(counts.get(code, {}).values()) * tree.loss(low, high, codings.unit)
-                    for low, high in spans
-                    for code in range(low, high + 1)
-                )
-                for spans in levels
-            ]
-            for tree, levels, counts in zip(codings.trees, self.levels, codings.counts, strict=True)
+            [sum(self.codings.loss(tree, node) for node in nodes) for nodes in levels]
+            for tree, levels in zip(self.codings.trees, self.levels, strict=True)
         ]
 
 

@@ -1,8 +1,8 @@
 """Global recodings of any monotone requirement: cells, keys of classes, who judges them, and how they are published.
 
-A value of a recoding is an interval of codes, a node of the taxonomy; its digit is its smallest code. The key of a
-class is the sum of its digits, each times the product of the numbers of leaves before; classes of many recodings are
-told apart by the recoding's number times the number of keys, so that one statement judges them all.
+A value of a recoding is a node of the taxonomy, and its digit the node's number. The key of a class is the sum of its
+digits, each times the product of the numbers of nodes before; classes of many recodings are told apart by the
+recoding's number times the number of keys, so that one statement judges them all.
 """
 
 from __future__ import annotations
@@ -17,21 +17,23 @@ from operator import mul
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Task, Traits
-from ldiv_db.algorithms.cuts.trees import CutTree, loss_unit
+from ldiv_db.algorithms.cuts.spanned import in_nodes, trees_of
+from ldiv_db.algorithms.cuts.trees import SPAN_COLUMNS, CutTree, loss_unit
 from ldiv_db.algorithms.infeasible import cannot_promise, explain
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, Problem, refuse
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Relation
 from ldiv_db.recoding.encoded import Renamed
+from ldiv_db.taxonomies.taxonomy import SpannedTaxonomy
 
 #: Keys from here on take integers of 16 bytes, and none may reach the second number.
 _WORD, _MOST = 2**62, 2**126
 #: Recodings whose classes one statement may tell apart.
 BATCH = 1_000
 
-#: An interval of codes, both ends included.
-Span = tuple[int, int]
+#: The nodes of a cut, by quasi-identifier.
+Nodes = Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True)
@@ -50,12 +52,12 @@ class Codings:
     @cached_property
     def strides(self) -> list[int]:
         """The place value of each quasi-identifier's digit in a key."""
-        return list(accumulate([1, *(tree.leaves for tree in self.trees[:-1])], mul))
+        return list(accumulate([1, *(tree.node_count for tree in self.trees[:-1])], mul))
 
     @property
     def total(self) -> int:
         """The number of keys; the last is that of people whom no value of a recoding covers."""
-        return prod(tree.leaves for tree in self.trees) + 1
+        return prod(tree.node_count for tree in self.trees) + 1
 
     @cached_property
     def everybody(self) -> Relation:
@@ -66,12 +68,18 @@ class Codings:
         """The people of each population in cells as those of the task are."""
         return dict(self.task.people.cells) if self.task.people else {}
 
-    def inside(self, tree: CutTree, span: Span) -> list[tuple[int, Span]]:
-        """The codes of people whose values a span covers, each with the span of its own."""
+    def inside(self, tree: CutTree, node: int) -> list[int]:
+        """The codes of people whose values a node covers."""
         if self.task.people is None:
             return []
+        low, high = tree.bounds(node)
         numbered = enumerate(self.task.people.spans[tree.number - 1], 1)
-        return [(-number, own) for number, own in numbered if span[0] <= own[0] and own[1] <= span[1]]
+        return [-number for number, own in numbered if low <= own[0] and own[1] <= high]
+
+    def loss(self, tree: CutTree, node: int) -> int:
+        """What all rows lose that are published as a node."""
+        rows = sum(sum(self.counts[tree.number - 1].get(code, {}).values()) for code in tree.codes[node])
+        return rows * tree.loss(*tree.bounds(node), self.unit)
 
     @property
     def key_type(self) -> str:
@@ -124,31 +132,26 @@ class Codings:
         engine.drop(histogram, *people.values())
         return failed
 
-    def publish(self, spans: Sequence[Sequence[Span]]) -> tuple[Relation, Relation]:
-        """(row_id, class_id) of all rows, and the classes with their bounds, under a span for every code."""
-        listed = [
-            (tree.number, code, low, high)
-            for tree, of_axis in zip(self.trees, spans, strict=True)
-            for low, high in of_axis
-            for code in range(low, high + 1)
-        ]
-        columns = dict.fromkeys(("axis", "code", "cut_low", "cut_high"), "INTEGER")
+    def publish(self, cut: Nodes) -> tuple[Relation, Relation]:
+        """(row_id, class_id) of all rows, and the classes with their bounds, under a node for every code."""
+        pairs = zip(self.trees, cut, strict=True)
+        listed = [row for tree, nodes in pairs for row in tree.spans(nodes, self.unit)]
         flow = EngineFlow(self.engine, "cuts", rows=self.task.encoded.rows, axes=self.trees)
-        flow.know(places=self.engine.load("places", columns, listed))
+        flow.know(places=self.engine.load("places", SPAN_COLUMNS, listed))
         assigned = flow.step("assigned", "assign_classes")
         classes = flow.step("classes", "bound_classes", bounds=[tree.axis for tree in self.trees])
         self.engine.drop(flow["places"], self.cells, *self.people().values())
         return assigned, classes
 
-    def labels(self, spans: Sequence[Sequence[Span]]) -> dict[str, list[str]]:
-        """The labels of the spans by quasi-identifier, as they are published."""
-        return {tree.axis.name: tree.labels_of(own) for tree, own in zip(self.trees, spans, strict=True)}
+    def labels(self, cut: Nodes) -> dict[str, list[str]]:
+        """The labels of the nodes by quasi-identifier, as they are published."""
+        return {tree.axis.name: tree.labels(own) for tree, own in zip(self.trees, cut, strict=True)}
 
 
 def make_codings(task: Task, label: Renamed | None = None) -> Codings:
     """The codings of a task that `MonotoneRecoding.check` has let through; `label` is the class column."""
     engine, encoded = task.engine, task.encoded
-    trees = tuple(CutTree(axis, number) for number, axis in enumerate(encoded.axes, 1))
+    trees = trees_of(engine, encoded.axes)
     with engine.scope() as scope:
         named = [label.alias.name] if label else []
         cells = encoded.count_cells(engine, (encoded.sensitive[0].code.name, "sensitive"), *named)
@@ -163,6 +166,9 @@ class MonotoneRecoding(Algorithm):
     traits = Traits(
         recodes_globally=True, rows_alone=True, harmless=True, counts=True, populations=True, explains=True, bags=True
     )
+
+    def seen(self, task: Task) -> Task:
+        return in_nodes(task)
 
     def check(self, task: Task) -> Feasibility:
         """Raises PolicyError for what the recoding cannot do, InfeasibleError if its most general one fails."""
@@ -195,14 +201,14 @@ def _all_people(task: Task) -> dict[str, Relation]:
 
 def _problems(name: str, task: Task) -> Iterator[Problem]:
     encoded = task.encoded
-    for axis in encoded.axes:
-        if axis.taxonomy is None:
-            what = f"{name} publishes nodes of taxonomies: it needs one"
-            yield Problem(f"quasi_identifiers.{axis.name}", what, "taxonomy: {ranges: [5, 10, 20]}")
     if len(encoded.sensitive) > 1:
         yield Problem("sensitive", f"{name} takes one sensitive attribute", "keep the others, or use bsgi")
+    is_spanned = any(isinstance(axis.taxonomy, SpannedTaxonomy) for axis in encoded.axes)
     for requirement in task.requirements:
+        if requirement.parts_people and is_spanned:
+            what = f"{requirement.label} takes classes that part people, and labels of several values cover others' too"
+            yield Problem("individual.rows", what, "give one row a person in a view")
         if not requirement.monotone:
             yield cannot_promise(name, requirement, "the union of good classes may be bad", "distinct or frequency")
-    if prod(axis.leaves for axis in encoded.axes) * BATCH >= _MOST:
+    if prod(tree.node_count for tree in trees_of(task.engine, encoded.axes)) * BATCH >= _MOST:
         yield Problem("quasi_identifiers", f"{name}: too many, with too many leaves, to number their classes")

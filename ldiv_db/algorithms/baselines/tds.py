@@ -10,7 +10,7 @@ then no single further specialisation is valid. All candidates of a step are jud
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -20,7 +20,7 @@ from typing import Any
 from pydantic import Field
 
 from ldiv_db.algorithms.base import Options, Plan, Task
-from ldiv_db.algorithms.baselines.monotone_recoding import Codings, MonotoneRecoding, Span, make_codings
+from ldiv_db.algorithms.baselines.monotone_recoding import Codings, MonotoneRecoding, make_codings
 from ldiv_db.algorithms.cuts.trees import CutTree, CutValue
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.names import Relation
@@ -55,10 +55,9 @@ class Tds(MonotoneRecoding):
         descent = Descent(codings, by_label=label is not None)
         while descent.step():
             task.progress(descent.steps, 0)
-        spans = descent.spans()
-        cut = codings.labels(spans)
-        assigned, classes = codings.publish(spans)
-        search = {"specialised": descent.steps, "judged": descent.judged, "cut": cut}
+        cut = descent.nodes()
+        search = {"specialised": descent.steps, "judged": descent.judged, "cut": codings.labels(cut)}
+        assigned, classes = codings.publish(cut)
         return Plan(assigned, feasible.l, (), search, classes=classes)
 
 
@@ -91,17 +90,12 @@ class Descent:
         self.steps += 1
         return True
 
-    def spans(self) -> list[list[Span]]:
-        """The spans of the cut by quasi-identifier."""
-        return [
-            sorted(self._span(value) for value in self.cut if value[0] == tree.number) for tree in self.codings.trees
-        ]
+    def nodes(self) -> list[list[int]]:
+        """The nodes of the cut by quasi-identifier."""
+        return [sorted(node for number, node in self.cut if number == tree.number) for tree in self.codings.trees]
 
     def _open(self, values: set[CutValue]) -> list[CutValue]:
         return sorted(value for value in values if self._trees[value[0]].children[value[1]])
-
-    def _span(self, value: CutValue) -> Span:
-        return self._trees[value[0]].bounds(value[1])
 
     def _judge(self) -> dict[CutValue, int]:
         """The smallest class that specialising each candidate makes; candidates that fail are given up."""
@@ -122,12 +116,11 @@ class Descent:
         the change by specialising that.
         """
         numbers = {value: number for number, value in enumerate(self.candidates)}
-        rows: list[tuple[int | None, ...]] = [
-            (value[0], code, numbers.get(value), stride * low, None if below is None else stride * (below - low))
-            for tree, stride in zip(self.codings.trees, self.codings.strides, strict=True)
-            for value in sorted(self.cut)
-            if value[0] == tree.number
-            for low, code, below in self._codes(tree, value, value in numbers)
+        rows = [
+            row
+            for tree, stride, nodes in zip(self.codings.trees, self.codings.strides, self.nodes(), strict=True)
+            for node in nodes
+            for row in self._places_of(tree, node, stride, numbers.get((tree.number, node)))
         ]
         rows += self._outside()
         columns = _PLACES | dict.fromkeys(("part", "shift"), self.codings.key_type)
@@ -135,24 +128,29 @@ class Descent:
 
     def _outside(self) -> Iterator[tuple[int, int, None, None, None]]:
         """The codes of people whose values no value of the cut covers."""
-        for tree in self.codings.trees:
-            codes = {code for code, _ in self.codings.inside(tree, self._span(tree.root))}
-            for value in self.cut:
-                if value[0] == tree.number:
-                    codes -= {code for code, _ in self.codings.inside(tree, self._span(value))}
-            yield from ((tree.number, code, None, None, None) for code in sorted(codes, reverse=True))
+        for tree, nodes in zip(self.codings.trees, self.nodes(), strict=True):
+            covered = {code for node in nodes for code in self.codings.inside(tree, node)}
+            codes = sorted({*self.codings.inside(tree, 0)} - covered, reverse=True)
+            yield from ((tree.number, code, None, None, None) for code in codes)
 
-    def _codes(self, tree: CutTree, value: CutValue, splits: bool) -> Iterator[tuple[int, int, int | None]]:
-        """For each code of the value the first code of the value, the code, and the first one of its child.
+    def _places_of(self, tree: CutTree, node: int, stride: int, number: int | None) -> Iterator[tuple[int | None, ...]]:
+        """The places of each code of a node, which is that candidate if it is one.
 
-        People may have a code of the value that none of its children has.
+        People may have a code of the node that none of its children has, or several: the other children's places are
+        of no class under other candidates, as no key has them.
         """
-        low, _ = self._span(value)
-        children = [self._span(child) for child in (tree.specialised(value) if splits else [value])]
-        for first, last in children:
-            yield from ((low, code, first) for code in range(first, last + 1))
-        for code, own in self.codings.inside(tree, self._span(value)):
-            yield low, code, next((first for first, last in children if first <= own[0] and own[1] <= last), None)
+        codings, total = self.codings, self.codings.total
+        children = [node] if number is None else tree.children[node]
+        of_people = [codings.inside(tree, child) for child in children]
+        for child in children:
+            yield from (
+                (tree.number, code, number, stride * node, stride * (child - node)) for code in tree.codes[child]
+            )
+        for code in codings.inside(tree, node):
+            own = [child for child, codes in zip(children, of_people, strict=True) if code in codes]
+            shift = stride * (own[0] - node) if own else None
+            yield tree.number, code, number, stride * node, shift
+            yield from ((tree.number, code, number, total, stride * child - total) for child in own[1:])
 
     @cached_property
     def _gains(self) -> dict[CutValue, int]:
@@ -160,27 +158,25 @@ class Descent:
         gain, known = self._information if self.by_label else self._loss, dict[CutValue, int]()
         for tree, counts in zip(self.codings.trees, self.codings.counts, strict=True):
             for node, children in tree.children.items():
-                below = [self._span((tree.number, child)) for child in children]
-                known[tree.number, node] = gain(tree, self._span((tree.number, node)), below, counts)
+                known[tree.number, node] = gain(tree, node, children, counts) if children else 0
         return known
 
-    def _loss(self, tree: CutTree, span: Span, below: Sequence[Span], counts: Any) -> int:
-        unit = self.codings.unit
-        whole = tree.loss(*span, unit)
-        return sum(sum(_tally(counts, child).values()) * (whole - tree.loss(*child, unit)) for child in below)
+    def _loss(self, tree: CutTree, node: int, below: Sequence[int], _: Any) -> int:
+        whole = self.codings.loss(tree, node)
+        return whole - sum(self.codings.loss(tree, child) for child in below)
 
-    def _information(self, tree: CutTree, span: Span, below: Sequence[Span], counts: Any) -> int:
+    def _information(self, tree: CutTree, node: int, below: Sequence[int], counts: Any) -> int:
         """The fall of the entropy of the class column in the rows of the value."""
-        whole = _tally(counts, span)
+        whole = _tally(counts, tree.codes[node])
         rows = sum(whole.values())
-        parts = [_tally(counts, child) for child in below]
-        left = sum(sum(part.values()) * _entropy(part) for part in parts) / rows if rows and below else 0.0
-        return round((_entropy(whole) - left) * _FINEST) if below else 0
+        parts = [_tally(counts, tree.codes[child]) for child in below]
+        left = sum(sum(part.values()) * _entropy(part) for part in parts) / rows if rows else 0.0
+        return round((_entropy(whole) - left) * _FINEST)
 
 
-def _tally(counts: Mapping[int, Mapping[int, int]], span: Span) -> Counter[int]:
+def _tally(counts: Mapping[int, Mapping[int, int]], codes: Iterable[int]) -> Counter[int]:
     tally: Counter[int] = Counter()
-    for code in range(span[0], span[1] + 1):
+    for code in codes:
         tally.update(counts.get(code, {}))
     return tally
 

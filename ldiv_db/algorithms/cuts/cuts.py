@@ -13,14 +13,19 @@ from pydantic import Field
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Stages, Task, Traits, forming
 from ldiv_db.algorithms.cuts.branch_and_bound import SearchOutcome
 from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Cut, Evaluator
+from ldiv_db.algorithms.cuts.intervals import interval_tree
 from ldiv_db.algorithms.cuts.judged import bounds_shares
 from ldiv_db.algorithms.cuts.problem import Cost, CutProblem, codes_of, intervals_of, make_problem, thresholds_of
 from ldiv_db.algorithms.cuts.search import Finder, SearchResult, labels_of, number_problems
+from ldiv_db.algorithms.cuts.spanned import in_nodes
+from ldiv_db.algorithms.cuts.trees import CutTree
 from ldiv_db.algorithms.infeasible import cannot_promise, explain, no_cut
 from ldiv_db.algorithms.local.class_checker import ClassChecker, refuse_whole
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, Problem, UnprovedError, refuse
 from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
+from ldiv_db.recoding.encoded import Axis
 from ldiv_db.requirements.values import in_order, shown_value
 
 _BY_CELLS = ("vioSA", "allSA")
@@ -29,7 +34,8 @@ _BY_CELLS = ("vioSA", "allSA")
 class CutOptions(Options):
     """Metric and scheme, the class column of CM, how many cuts one is drawn from, and the limits of the search.
 
-    Without a scheme it is `vioRec` where thresholds are all that is asked, which it can mend; else `none`.
+    Without a scheme it is `vioRec` where thresholds are all that is asked, which it can mend; `allRec` where sets are
+    published, which would tell whose rows of a class are left out; else `none`.
     """
 
     metric: Literal["LM", "DM", "CM"] = "LM"
@@ -57,6 +63,9 @@ class Cuts(Algorithm):
         bags=True,
     )
 
+    def seen(self, task: Task) -> Task:
+        return in_nodes(task)
+
     def check(self, task: Task) -> Feasibility:
         """Raises PolicyError for what cuts cannot do, InfeasibleError if not even the most general cut is allowed."""
         scheme = self._scheme(task)
@@ -81,8 +90,13 @@ class Cuts(Algorithm):
             _refuse_infeasible(task, thetas)
         return Feasibility(max(1, int(1 / min(thetas.values()))), 1, task.encoded.left_out, notes)
 
+    def _of_numbers(self, engine: Engine, axis: Axis, number: int) -> CutTree:
+        """The tree of numbers without a taxonomy: every interval is a value."""
+        return interval_tree(engine, axis, number)
+
     def _scheme(self, task: Task) -> str:
-        return self.options.scheme or ("vioRec" if bounds_shares(task) else "none")
+        mending = "allRec" if "set" in task.forms.values() else "vioRec"
+        return self.options.scheme or (mending if bounds_shares(task) else "none")
 
     def stages(self, task: Task, feasible: Feasibility) -> Stages:
         """The work grows with the boxes of nodes, and the more of these have rows: as measured, no bound."""
@@ -94,7 +108,7 @@ class Cuts(Algorithm):
         feasible, start = self.check(task), time.monotonic()
         label = task.kept_column(self.options.label) if self.options.metric == "CM" else None
         cost = Cost(self.options.metric, self._scheme(task), label)
-        found = self._search(make_problem(task, cost), start)
+        found = self._search(make_problem(task, cost, self._of_numbers), start)
         ranked = found.best.ranked()
         rank = random.Random(task.seed).randrange(len(ranked))  # noqa: S311 - a choice that the seed repeats
         chosen, (assigned, classes, blanked) = _publish_any(found.evaluator, [*ranked[rank:], *ranked[:rank]])
@@ -138,6 +152,10 @@ class Cuts(Algorithm):
         if options.metric != "LM" and scheme in _BY_CELLS:
             yield Problem(
                 "algorithm.scheme", f"{options.metric} has no cost for blanked values", "none, vioRec or allRec"
+            )
+        if scheme == "vioRec" and "set" in task.forms.values():
+            yield Problem(
+                "algorithm.scheme", "vioRec leaves out some rows of a class, and sets tell which", "allRec, none"
             )
         if options.metric == "CM" and options.label is None:
             yield Problem("algorithm.class", "is required by CM: name the kept column whose labels are predicted")

@@ -100,10 +100,6 @@ class IntervalTree(CutTree):
         count = len(self.stretches)
         return found if self.null is None else found | {self.null: self.node(count, count)}
 
-    @property
-    def scale(self) -> int:
-        return max(self.axis.scale, 1)
-
     def bounds(self, node: int) -> tuple[int, int]:
         first, last = self.places(node)
         ends = [*self.stretches] if self.null is None else [*self.stretches, Stretch((self.null,), 0, "", "")]

@@ -20,6 +20,7 @@ from math import lcm
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.cuts.intervals import IntervalTree, interval_tree
 from ldiv_db.algorithms.cuts.judged import JudgedAttributes, Pack, PackedCount, Tally, bounds_shares, judged_together
+from ldiv_db.algorithms.cuts.spanned import TreeOfNumbers, trees_of
 from ldiv_db.algorithms.cuts.trees import CutTree, loss_unit
 from ldiv_db.database.errors import refused
 from ldiv_db.database.names import Identifier, NamedAfter, Relation
@@ -168,10 +169,10 @@ class CutProblem:
         return tuple(tree.root for tree in self.trees)
 
 
-def make_problem(task: Task, cost: Cost) -> CutProblem:
+def make_problem(task: Task, cost: Cost, of_numbers: TreeOfNumbers = interval_tree) -> CutProblem:
     """The problem of a task that `Cuts.check` has let through; its tables are TEMP."""
     engine, encoded = task.engine, task.encoded
-    trees = trees_of(task)
+    trees = trees_of(engine, encoded.axes, of_numbers)
     counted = _count_cells(task, cost)
     label_codes, labels = _labels(task, cost, counted)
     by_shares = bounds_shares(task)
@@ -192,14 +193,6 @@ def make_problem(task: Task, cost: Cost) -> CutProblem:
     engine.drop(counted)
     count, unit = engine.count(cells), loss_unit(trees)
     return CutProblem(task, cost, trees, values, judged, labels, label_codes, tallies, cells, count, unit)
-
-
-def trees_of(task: Task) -> tuple[CutTree, ...]:
-    """The taxonomies of all quasi-identifiers, or the intervals of their numbers."""
-    return tuple(
-        interval_tree(task.engine, axis, number) if axis.taxonomy is None else CutTree(axis, number)
-        for number, axis in enumerate(task.encoded.axes, 1)
-    )
 
 
 def _pair_column(value: int, label: int) -> Identifier:

@@ -15,8 +15,9 @@ from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.cuts.boxes import MOST_BOXES, lay_out
 from ldiv_db.algorithms.cuts.branch_and_bound import MOST_CUTS, SearchOutcome, Sweep
 from ldiv_db.algorithms.cuts.evaluation import Best, Cut, Evaluator, descend, offer_root
-from ldiv_db.algorithms.cuts.intervals import IntervalTree, Stretch, stretched
-from ldiv_db.algorithms.cuts.problem import CutProblem, intervals_of, trees_of
+from ldiv_db.algorithms.cuts.intervals import IntervalTree, Stretch, interval_tree, stretched
+from ldiv_db.algorithms.cuts.problem import CutProblem, intervals_of
+from ldiv_db.algorithms.cuts.spanned import trees_of
 from ldiv_db.algorithms.cuts.trees import CutTree, loss_unit
 from ldiv_db.database.errors import PolicyError, Problem, UnprovedError
 
@@ -114,7 +115,7 @@ def number_problems(task: Task, most: int) -> Iterator[Problem]:
     All quasi-identifiers but the one with the most cuts are told apart cut by cut, and that one too if several cuts are
     wanted.
     """
-    trees = sorted(trees_of(task), key=lambda tree: (tree.cuts, tree.number))
+    trees = sorted(trees_of(task.engine, task.encoded.axes, interval_tree), key=lambda tree: (tree.cuts, tree.number))
     numbers = [tree for tree in trees if isinstance(tree, IntervalTree)]
     for tree in trees[:-1] if most == 1 else trees:
         if numbers and tree.cuts > MOST_CUTS:

@@ -58,7 +58,18 @@ class CutTree:
     @cached_property
     def leaf_of(self) -> dict[int, int]:
         """By code the node that is its leaf."""
-        return {node.low: node.node for node in self.taxonomy.nodes if not self.children[node.node]}
+        return {self.taxonomy.code_of(node): node.node for node in self.taxonomy.leaves}
+
+    @cached_property
+    def codes(self) -> dict[int, list[int]]:
+        """By node the codes below it."""
+        codes: dict[int, list[int]] = {node.node: [] for node in self.taxonomy.nodes}
+        for code, node in self.leaf_of.items():
+            codes[node].append(code)
+        for below in reversed(self.taxonomy.nodes):  # children stand after their parent
+            if below.parent is not None:
+                codes[below.parent] += codes[below.node]
+        return codes
 
     @cached_property
     def all_cuts(self) -> list[tuple[int, ...]]:
@@ -95,13 +106,9 @@ class CutTree:
         return self.node_count
 
     @property
-    def leaves(self) -> int:
-        return self.taxonomy.nodes[0].high + 1
-
-    @property
     def scale(self) -> int:
         """Losses are whole multiples of one over this."""
-        return max(self.leaves - 1, 1)
+        return max(self.axis.scale, 1)
 
     def specialised(self, value: CutValue) -> list[CutValue]:
         """The values that replace `value`; none for a leaf."""
@@ -115,12 +122,15 @@ class CutTree:
         """The rows of `SPAN_COLUMNS`, one a value and code below it."""
         for node in nodes:
             low, high = self.bounds(node)
-            for code in range(low, high + 1):
+            for code in self.codes[node]:
                 yield self.number, node, code, low, high, self.loss(low, high, unit)
 
     def loss(self, low: int, high: int, unit: int) -> int:
-        """LM of one cell, in units of one over `unit` (rounded where the unit is no multiple)."""
-        return round((high - low) * unit / self.scale)
+        """LM of one cell, in units of one over `unit` (rounded where the unit is no multiple).
+
+        NULL among numbers, whose code is beyond them, loses all.
+        """
+        return min(unit, round((high - low) * unit / self.scale))
 
     def leaves_of(self, unit: int) -> Iterator[tuple[int, int, int]]:
         """(code, node, loss) of each leaf."""
@@ -129,19 +139,23 @@ class CutTree:
 
     def climbs(self, unit: int) -> Iterator[tuple[int, int, int]]:
         """(leaf, node, loss) of each value above a leaf, with what it adds to the leaf's loss."""
-        for node in self.taxonomy.nodes:
-            if self.children[node.node]:
-                for code in range(node.low, node.high + 1):
-                    yield self.leaf_of[code], node.node, self.loss(node.low, node.high, unit)
+        own = {leaf: loss for _, leaf, loss in self.leaves_of(unit)}
+        for node in (node for node, children in self.children.items() if children):
+            loss = self.loss(*self.bounds(node), unit)
+            for leaf in (self.leaf_of[code] for code in self.codes[node]):
+                yield leaf, node, loss - own[leaf]
 
     def labels(self, nodes: Sequence[int]) -> list[str]:
-        """The labels of a cut's nodes in the order of the leaves, as they are published."""
-        return self.labels_of(map(self.bounds, nodes))
+        """The labels of a cut's nodes in the order of the leaves, as they are published; of a chain of only children
+        the lowest's. Values of people who have several below are not of the cut.
+        """
+        deepest = {self.bounds(node.node): node.label for node in self.taxonomy.nodes}
+        return [deepest[span] for span in sorted(self.bounds(node) for node in nodes if not self._spans(node))]
 
-    def labels_of(self, spans: Iterable[tuple[int, int]]) -> list[str]:
-        """The labels of nodes by their leaves, in the order of these; of a chain of only children the lowest's."""
-        deepest = {(node.low, node.high): node.label for node in self.taxonomy.nodes}
-        return [deepest[span] for span in sorted(spans)]
+    def _spans(self, node: int) -> bool:
+        """True of a leaf of people who have several of the values below its parent."""
+        found, is_leaf = self.taxonomy.nodes[node], not self.children[node]
+        return is_leaf and found.low < found.high and self.bounds(node) == self.bounds(found.parent or 0)
 
     def cheapest(self, costs: Mapping[int, int], every: bool, node: int = 0) -> Iterator[CutCost]:
         """The cuts through a node's subtree by the sums of their nodes' costs, cheapest first.
