@@ -43,6 +43,7 @@ from ldiv_db.policy.reading import (
     read_policy,
 )
 from ldiv_db.policy.resolve import describe
+from ldiv_db.policy.schema import members_of, of_published
 from ldiv_db.policy.sensitive import as_published
 from ldiv_db.policy.settings import QuasiIdentifier
 from ldiv_db.policy.sources import given_name, open_given, open_source
@@ -57,6 +58,7 @@ from ldiv_db.running.doctor import doctor
 from ldiv_db.running.exploring.explore import explore
 from ldiv_db.running.exploring.outcomes import Exploration
 from ldiv_db.running.run import plan, run
+from ldiv_db.running.tables_apart import audits_apart
 
 __all__ = [
     "Attacks",
@@ -124,6 +126,11 @@ def check(con: Any, request: AuditRequest) -> Audits:
 
 def audit_asked(engine: Engine, request: AuditRequest, policy: Policy | None, watch: Watch | None = None) -> Audits:
     """The audits that are asked for, of a table or of all tables of a policy; `watch` sees the classes."""
+    policy = policy and of_published(policy, request.table)
+    if policy is not None and policy.is_apart:
+        each = {name: (own, replace(request, table=str(own.target))) for name, own in members_of(policy).items()}
+        found = {name: audit_asked(engine, asked, own, watch) for name, (own, asked) in each.items()}
+        return Audits(audits_apart(found))
     policy = policy and policy.requiring(auto_found(engine, policy.places, policy.require))
     if policy is not None and policy.tables:
         return Audits(check_tables(engine, policy, request, watch))
@@ -190,6 +197,7 @@ def measure(con: Any, request: MeasureRequest) -> Measurement | TablesMeasuremen
     """
     source, given = request.source, request.policy
     asked = described_policy(source, request.qi, request.sensitive) if given is None else parse_policy(given)
+    asked = of_published(asked, request.published)
     where, named = Path(request.folder), source is None
     working = working_engine(con, request.listener, request.catalog)
     with working as engine, named_databases(engine, asked.databases, where):

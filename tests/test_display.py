@@ -36,7 +36,8 @@ def of_tables():
     schemas.fill(con, names, schemas.drawn(random.Random(3), names, 8, values="abcdefghij"))
     policy = schemas.policy_of(names)
     ldiv_db.run(con, policy)
-    return ldiv_db.plan(con, policy), ldiv_db.measure(con, policy=policy, queries=1)
+    alone = schemas.policy_of(names[:1], individual={"column": "who", "rows": "apart"}, require=[{"k": 2}], output={})
+    return ldiv_db.plan(con, policy), ldiv_db.measure(con, policy=policy, queries=1), ldiv_db.plan(con, alone)
 
 
 @pytest.fixture(scope="module")

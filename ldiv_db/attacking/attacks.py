@@ -45,6 +45,7 @@ from ldiv_db.database.errors import Problem, refuse
 from ldiv_db.database.names import Relation
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.display import Shown
+from ldiv_db.policy.tables import named_in
 from ldiv_db.requirements import ROWS_ALONE, Requirement
 from ldiv_db.requirements.reading import find_sets
 
@@ -80,6 +81,19 @@ class Attacks(Shown):
     warnings: tuple[str, ...] = ()
     #: Warnings of people who stand in no class, by the tables that attackers know.
     lost: tuple[str, ...] = ()
+
+    @classmethod
+    def of_tables(cls, each: Mapping[str, Attacks]) -> Attacks:
+        """The attacks on tables that nothing links, by who knows people's quasi-identifiers in each."""
+        found = [
+            replace(attack, knows=name, sensitive=attack.sensitive and named_in(name, attack.sensitive))
+            for name, attacks in each.items()
+            for attack in attacks.attacks
+        ]
+        warnings = tuple(f"{name}: {line}" for name, attacks in each.items() for line in attacks.warnings)
+        lost = tuple(f"{name}: {line}" for name, attacks in each.items() for line in attacks.lost)
+        rows, classes = sum(a.rows for a in each.values()), sum(a.classes for a in each.values())
+        return cls(rows, classes, tuple(found), warnings, lost)
 
     @property
     def holds(self) -> bool | None:

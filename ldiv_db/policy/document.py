@@ -237,6 +237,12 @@ class Policy(PolicyPart):
         return self.algorithm.name in DECOMPOSITIONS
 
     @property
+    def is_apart(self) -> bool:
+        """True if several tables are published without links, each as a release of its own."""
+        whose = self.individual
+        return bool(self.tables) and whose is not None and "rows" in whose.model_fields_set and whose.rows == "apart"
+
+    @property
     def of_groups(self) -> list[RequirementSpec]:
         """What each sensitive attribute has to meet in the groups of a decomposition; NULL is no value that counts."""
         asked = ("frequency",) if self.nulls_sensitive == "value" else ("frequency", "distinct")

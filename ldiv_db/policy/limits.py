@@ -145,6 +145,8 @@ FEATURES: Mapping[str, Feature] = {
     "flat files": Feature("{0}.file", _going(lambda target: target.format in FLAT)),
     "a CSV file": Feature("{0}.file", _going(lambda target: target.format == "csv")),
     "tables": Feature("tables", lambda p: bool(p.tables)),
+    "linked tables": Feature("tables", lambda p: bool(p.tables) and not p.is_apart, "tables"),
+    "tables apart": Feature("individual.rows", lambda p: p.is_apart, "tables without links"),
     "a warehouse": Feature("database"),
     "a warehouse without locks": Feature("database", called="a warehouse"),
 }

@@ -6,17 +6,19 @@ place of every key.
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.database.errors import Problem, nearest
+from ldiv_db.database.errors import Problem, nearest, refused
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.limits import limit_problems
 from ldiv_db.policy.parts import unreported
-from ldiv_db.policy.settings import Individual
+from ldiv_db.policy.settings import Individual, Output
 from ldiv_db.policy.sources import Frame
 from ldiv_db.policy.tables import PolicyTable, named_in
 from ldiv_db.policy.targets import Target
@@ -24,21 +26,25 @@ from ldiv_db.requirements import RequirementSpec
 
 #: The column of the number of whose a row is, in a table whose rows belong to those of another.
 PERSON = "ldiv_person"
+#: The hexadecimal digits of the seed of a table apart, which nobody can guess.
+_DIGITS = 30
 #: What is said of each table, not of all.
 _OF_EACH = ("source", "target", "quasi_identifiers", "sensitive", "identifiers", "keep")
 
 
 def schema_problems(policy: Policy, broken: Callable[[Policy], list[Problem]]) -> Iterator[Problem]:
     """Everything that is wrong with a policy of several tables; `broken` are the problems of the policy of one."""
-    known = [*_of_keys(policy), *_of_all(policy), *limit_problems(policy, "tables")]
+    linked = "tables apart" if policy.is_apart else "linked tables"
+    known = [*_of_keys(policy), *_of_all(policy), *limit_problems(policy, "tables", linked)]
     for number, spec in enumerate(policy.require):
         found = spec.problems_among(f"require.{number}", policy.sensitive, in_order=True)
         if not (found or spec.kind.rows_only or policy.sensitive):
             what = f"{spec.name} is about sensitive values, and no table has any"
             found.append(Problem(f"require.{number}", what, "k"))
         known += found
+    links = _of_apart if policy.is_apart else _of_links
     for name, table in policy.tables.items():
-        found = _under(name, [p for of in (_of_links, _of_rows, _of_target) for p in of(policy, name, table)])
+        found = _under(name, [p for of in (links, _of_rows, _of_target) for p in of(policy, name, table)])
         known += unreported(found, known)
     if not members_of(policy):
         known.append(Problem("tables", "has none whose rows belong to people", "say `person: COLUMN` of one"))
@@ -47,7 +53,7 @@ def schema_problems(policy: Policy, broken: Callable[[Policy], list[Problem]]) -
         problem
         for name, member in members_of(policy).items()
         for problem in _under(name, broken(_without(member, name, known)))
-        if not problem.key.startswith(f"tables.{name}.require")
+        if policy.is_apart or not problem.key.startswith(f"tables.{name}.require")
     ]
     yield from unreported(told_once(broken_by), known)
 
@@ -93,19 +99,34 @@ def _of_all(policy: Policy) -> Iterator[Problem]:
         yield Problem(
             "individual.rows_at_most", "is of one table: how many rows people publish is searched", "leave it out"
         )
-    elif policy.individual.order and policy.individual.rows == "together":
-        yield Problem("individual.order", "rows that stand together are published in none", "rows: aligned")
+    elif policy.individual.order and (policy.is_apart or policy.individual.rows == "together"):
+        yield Problem("individual.order", "is of rows that are published in it", "rows: aligned")
     elif (order := policy.individual.order) and order not in [table.order for table in policy.tables.values()]:
         what = f"no table has {order} among its columns"
         yield Problem("individual.order", what, "list it under the identifiers of those whose rows are in its order")
-    elif "rows" in policy.individual.model_fields_set and policy.individual.rows == "apart":
-        yield Problem("individual.rows", "a person's rows in several tables are linked", "aligned, or together")
+
+
+def _of_apart(policy: Policy, name: str, table: PolicyTable) -> Iterator[Problem]:
+    """The problems of a table whose rows nothing is to link to those of others."""
+    if table.parent or table.public or not table.person:
+        what = "is required: tables apart have no links, by which rows would belong to others"
+        yield Problem("person", what, "say whose each row is in a query as the source, or rows: aligned")
+    if not table.quasi_identifiers:
+        yield Problem("quasi_identifiers", "is required of a table by itself", "rows: aligned")
+    others = {other: beside for other, beside in policy.tables.items() if other != name}
+    for key, columns in (("quasi_identifiers", table.quasi_identifiers), ("keep", table.keep)):
+        for column, other in product(columns, others):
+            if column.lower() in map(str.lower, others[other].sensitive):
+                yield Problem(f"{key}.{column}", f"is sensitive in {other}", "rename what is something else")
+    for column, other in product((*table.keep, *table.sensitive), others):
+        beside = others[other].keep if column in table.keep else others[other].sensitive
+        if column.lower() in map(str.lower, beside):
+            what = f"is in {other} as well: rows that have one value of it would be linked"
+            yield Problem(f"{'keep' if column in table.keep else 'sensitive'}.{column}", what, "rows: aligned")
 
 
 def _of_links(policy: Policy, name: str, table: PolicyTable) -> Iterator[Problem]:
     """The problems of whose a table's rows are."""
-    if "." in name or not name.strip():
-        yield Problem("", "takes a name without a dot, which stands before its columns", "rename it")
     ways = [key for key in ("person", "parent", "public") if getattr(table, key)]
     if len(ways) != 1:
         what = f"takes one of person, parent and public, and has {', '.join(ways)}" if ways else "belongs to nobody"
@@ -132,7 +153,9 @@ def _of_links(policy: Policy, name: str, table: PolicyTable) -> Iterator[Problem
 
 
 def _of_rows(policy: Policy, name: str, table: PolicyTable) -> Iterator[Problem]:
-    """The problems of how a table's rows are published."""
+    """The problems of what a table is called, and how its rows are published."""
+    if "." in name or not name.strip():
+        yield Problem("", "takes a name without a dot, which stands before its columns", "rename it")
     if table.public:
         asked = {key: getattr(table, key) for key in ("quasi_identifiers", "sensitive", "order", "key")}
         for key in (key for key, said in {**asked, "rows": table.rows != "aligned"}.items() if said):
@@ -176,32 +199,79 @@ def _spelt(target: Target) -> str:
 def members_of(policy: Policy) -> Mapping[str, Policy]:
     """The policy of each table that belongs to people, on a source in which numbers stand for keys.
 
-    Whose a row is says its column `person`, or one of ours.
+    Whose a row is says its column `person`, or one of ours. Tables apart are read as they are, by seeds of their own.
     """
-    return {name: _member(policy, name, table) for name, table in policy.tables.items() if not table.public}
+    made = _alone if policy.is_apart else _member
+    return {name: made(policy, name, table) for name, table in policy.tables.items() if not table.public}
+
+
+def of_published(policy: Policy, table: Any) -> Policy:
+    """The policy of one of several tables that are published apart, by where it is; any other policy, as it is.
+
+    Raises PolicyError if none of them is there.
+    """
+    if table is None or not policy.is_apart:
+        return policy
+    places = {str(member.target).lower(): member for member in members_of(policy).values()}
+    if str(table).lower() not in places:
+        raise refused("table", f"is none of those that the policy publishes: {policy.places}", "name one of them")
+    return places[str(table).lower()]
+
+
+def _alone(policy: Policy, name: str, table: PolicyTable) -> Policy:
+    """The policy of a table that is published without links; its own `order`, or `rows: together`, is of its rows."""
+    rows = "aligned" if table.order else "together" if table.rows == "together" else "apart"
+    individual = {"column": table.person or PERSON, "rows": rows, "order": table.order}
+    seed = hashlib.sha256(f"{policy.seed} {name}".encode()).hexdigest()
+    required = _required(policy, name, table) or [RequirementSpec("k", _least_rows(policy))]
+    own = {
+        "source": table.source,
+        "individual": Individual.model_validate(individual),
+        "require": required,
+        "output": _output_of(policy, table, rows),
+        "seed": int(seed[:_DIGITS], 16),
+    }
+    found = _with_columns(policy, table, own, {table.person or PERSON})
+    if "seed" not in policy.model_fields_set:
+        found.model_fields_set.discard("seed")
+    return found
+
+
+def _output_of(policy: Policy, table: PolicyTable, rows: str) -> Output:
+    """What is said of the output of a table apart: of its own columns, of people whose rows it links, of places."""
+    others = {column for one in policy.tables.values() for column in one.quasi_identifiers} - {*table.quasi_identifiers}
+    without = {*others, *(["person"] if rows == "apart" else []), *(["position"] if rows != "aligned" else [])}
+    return Output.model_validate(policy.output.model_dump(exclude_unset=True, exclude=without))
+
+
+def _least_rows(policy: Policy) -> int:
+    """How many people a class must have of a table without sensitive values: as many as values, and some others."""
+    settled = [spec.resolve(None) for spec in policy.require if not (spec.is_auto or spec.problems("require"))]
+    return max([2, *(one.least_rows for one in settled)])
 
 
 def _member(policy: Policy, name: str, table: PolicyTable) -> Policy:
     person = table.person or PERSON
-    roles = [*table.identifiers, *table.quasi_identifiers, *table.sensitive, *table.keep]
-    taken = {column.lower() for column in roles}
-    links = [column for column in dict.fromkeys(table.links) if column.lower() not in taken | {person.lower()}]
     rows = {"rows": "aligned", "order": table.order} if table.order else {"rows": "together"}
     position = (policy.output.position or "position") if table.order else None
-    return policy.model_copy(
-        update={
-            "tables": {},
-            "source": Frame(None, str(table.source)),
-            "target": table.target,
-            "individual": Individual.model_validate({"column": person, **rows}),
-            "quasi_identifiers": table.quasi_identifiers,
-            "sensitive": table.sensitive,
-            "identifiers": [*table.identifiers, *links],
-            "keep": table.keep,
-            "require": _required(policy, name, table) or [RequirementSpec("k", 1)],
-            "output": policy.output.model_copy(update={"person": person, "position": position}),
-        }
-    )
+    own = {
+        "source": Frame(None, str(table.source)),
+        "individual": Individual.model_validate({"column": person, **rows}),
+        "require": _required(policy, name, table) or [RequirementSpec("k", 1)],
+        "output": policy.output.model_copy(update={"person": person, "position": position}),
+    }
+    return _with_columns(policy, table, own, {person})
+
+
+def _with_columns(policy: Policy, table: PolicyTable, own: Mapping[str, Any], whose: set[str]) -> Policy:
+    """The policy of a table with its columns; those of keys are not published, but for `whose` its rows are."""
+    roles = [*table.identifiers, *table.quasi_identifiers, *table.sensitive, *table.keep]
+    taken = {column.lower() for column in (*roles, *whose)}
+    links = [column for column in dict.fromkeys(table.links) if column.lower() not in taken]
+    columns = {"quasi_identifiers": table.quasi_identifiers, "sensitive": table.sensitive, "keep": table.keep}
+    identifiers = [*table.identifiers, *links]
+    update = {"tables": {}, "target": table.target, "identifiers": identifiers, **columns, **own}
+    return policy.model_copy(update=update)
 
 
 def as_one(policy: Policy) -> Policy:

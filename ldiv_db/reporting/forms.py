@@ -35,6 +35,7 @@ from ldiv_db.reporting.text import (
     inference_text,
     l_in_words,
     plan_text,
+    plans_apart_text,
     result_text,
     tables_plan_text,
 )
@@ -43,6 +44,7 @@ from ldiv_db.running.exploring.outcomes import Exploration
 from ldiv_db.running.preparation import Preparation
 from ldiv_db.running.preview import describe_plan
 from ldiv_db.running.tables import PreparedTables
+from ldiv_db.running.tables_apart import PlansApart
 
 
 def result_line(result: Result) -> str:
@@ -211,6 +213,19 @@ def tables_plan_page(ready: PreparedTables) -> Markup:
     return _page(tables_plan_line(ready), _table(_TABLES, plan["tables"]), _notes(plan["notes"]))
 
 
+def plans_apart_line(ready: PlansApart) -> str:
+    what = f"{len(ready.plans)} tables without links; nothing was written"
+    return f"Plans of {ready.policy.reads} → {ready.policy.places}: {what}"
+
+
+def plans_apart_rows(ready: PlansApart) -> list[Row]:
+    return [_figures(table) for table in ready.as_dict()["tables"]]
+
+
+def plans_apart_page(ready: PlansApart) -> Markup:
+    return _page(plans_apart_line(ready), *map(plan_page, ready.plans.values()))
+
+
 def plan_page(ready: Preparation) -> Markup:
     document = describe_plan(ready)
     return _page(plan_line(ready), _table(_PLAN, document["columns"]), _notes(document["notes"]))
@@ -279,6 +294,7 @@ def enter_forms() -> None:
     FORMS[Preparation] = Form(plan_text, plan_line, lambda ready: [_figures(describe_plan(ready))], plan_page)
     of_tables = (tables_plan_text, tables_plan_line, lambda ready: [_figures(ready.as_dict())], tables_plan_page)
     FORMS[PreparedTables] = Form(*of_tables)
+    FORMS[PlansApart] = Form(plans_apart_text, plans_apart_line, plans_apart_rows, plans_apart_page)
     of_audits = (audits_text, audits_line, audit_rows, audits_page)
     FORMS[Audits], FORMS[Audit] = Form(*of_audits), Form(*map(_of_one, of_audits))
     FORMS[Exploration], FORMS[Inference] = Form(exploration_text), Form(inference_text)

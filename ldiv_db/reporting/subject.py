@@ -28,6 +28,7 @@ from ldiv_db.database.sources import resolve_source
 from ldiv_db.policy.published import open_each
 from ldiv_db.policy.quasi_identifiers import open_columns, read_columns
 from ldiv_db.policy.reading import Policy, names_of, read_requirements, read_sensitive
+from ldiv_db.policy.schema import of_published
 from ldiv_db.policy.tables import named_in, numbers_as
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.found import auto_found
@@ -222,6 +223,10 @@ def opened(
 
     Raises PolicyError for what does not exist or does not fit, and for a source that is named and is not there.
     """
+    if asked.policy is not None and asked.policy.is_apart:
+        if name is None:
+            raise refused("table", "is required: tables apart are releases of their own", asked.policy.places)
+        asked = replace(asked, policy=of_published(asked.policy, find_run(engine, name).table))
     asked.refuse()
     places = asked.policy.places if asked.policy else ""
     noted = find_run(engine, name or places)

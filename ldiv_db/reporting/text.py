@@ -34,6 +34,7 @@ from ldiv_db.running.exploring.outcomes import Exploration, VariantOutcome, find
 from ldiv_db.running.preparation import Preparation
 from ldiv_db.running.preview import describe_plan, sent
 from ldiv_db.running.tables import PreparedTables
+from ldiv_db.running.tables_apart import PlansApart
 
 
 def result_text(
@@ -185,6 +186,13 @@ def tables_plan_text(ready: PreparedTables, statements: Sequence[Statement] | No
     yield from inferred_text(document["inferred"])
     yield "a plan: nothing was written"
     yield from notes_text(document["notes"])
+    yield from _statements_text(statements)
+
+
+def plans_apart_text(ready: PlansApart, statements: Sequence[Statement] | None = None) -> Iterator[Part]:
+    """The plan of each table, one after the other, then the SQL if it is there."""
+    for plan in ready.plans.values():
+        yield from plan_text(plan)
     yield from _statements_text(statements)
 
 

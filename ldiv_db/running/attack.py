@@ -30,6 +30,7 @@ from ldiv_db.database.requests import asks
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.quasi_identifiers import read_columns
 from ldiv_db.policy.reading import counted_there, parse_policy, said_of_one_table
+from ldiv_db.policy.schema import members_of, of_published
 from ldiv_db.policy.sensitive import resolve_all
 from ldiv_db.policy.sources import open_given, open_source
 from ldiv_db.publishing.found import auto_found
@@ -158,8 +159,16 @@ def attack(con: Any, request: AttackRequest) -> Attacks:
     value of the table unless `show_values`. Raises PolicyError also if policy and source do not give the release to be
     replayed.
     """
-    policy = None if request.policy is None else parse_policy(request.policy)
+    policy = None if request.policy is None else of_published(parse_policy(request.policy), request.table)
     listener, folder = request.listener or Listener(), Path(request.folder)
+    if policy is not None and policy.is_apart:
+        refuse(said_of_one_table(request))
+        with (
+            working_engine(con, listener, request.catalog) as engine,
+            named_databases(engine, policy.databases, folder),
+        ):
+            each = {n: (replace(request, table=str(own.target)), own) for n, own in members_of(policy).items()}
+            return Attacks.of_tables({name: _attacked(engine, *asked) for name, asked in each.items()})
     if policy is not None and policy.tables:
         refuse(said_of_one_table(request))
         known = Knowledge(request, threshold=request.high_risk(policy))
@@ -170,18 +179,24 @@ def attack(con: Any, request: AttackRequest) -> Attacks:
         refuse_replay(request.replay, policy)
     databases = policy.databases if policy else {}
     with working_engine(con, listener, request.catalog) as engine, named_databases(engine, databases, folder):
-        if request.replay and policy and policy.decomposes:
-            subject = ReplaySubject(engine, folder, request.table, None, policy)
-            return replay(subject, request.replay, [], request.budget, listener)
-        policy = policy and policy.requiring(auto_found(engine, policy.places, policy.require))
-        published = open_given(engine, request.table, "table")
-        columns = request.columns(engine, published, policy)
-        known = request.opened(engine, policy)
-        found = attack_table(engine, published, columns, known)
-        told = _warnings(engine, policy, known, folder) if policy else []
-        found = replace(found, warnings=(*found.warnings, *told))
-        if request.replay is None or policy is None:
-            return found
-        subject = ReplaySubject(engine, folder, request.table, published, policy, columns.axes)
-        replayed = replay(subject, request.replay, columns.require, request.budget, listener)
-        return replace(found, attacks=(*found.attacks, *replayed.attacks))
+        return _attacked(engine, request, policy)
+
+
+def _attacked(engine: Engine, request: AttackRequest, policy: Policy | None) -> Attacks:
+    """The attacks on one table."""
+    listener, folder = request.listener or Listener(), Path(request.folder)
+    if request.replay and policy and policy.decomposes:
+        subject = ReplaySubject(engine, folder, request.table, None, policy)
+        return replay(subject, request.replay, [], request.budget, listener)
+    policy = policy and policy.requiring(auto_found(engine, policy.places, policy.require))
+    published = open_given(engine, request.table, "table")
+    columns = request.columns(engine, published, policy)
+    known = request.opened(engine, policy)
+    found = attack_table(engine, published, columns, known)
+    told = _warnings(engine, policy, known, folder) if policy else []
+    found = replace(found, warnings=(*found.warnings, *told))
+    if request.replay is None or policy is None:
+        return found
+    subject = ReplaySubject(engine, folder, request.table, published, policy, columns.axes)
+    replayed = replay(subject, request.replay, columns.require, request.budget, listener)
+    return replace(found, attacks=(*found.attacks, *replayed.attacks))

@@ -40,7 +40,8 @@ from ldiv_db.running.release import draft_release, refuse_unsettled
 from ldiv_db.running.remedies import other_policies, remedied
 from ldiv_db.running.rights import refuse_read_only
 from ldiv_db.running.run_spec import PreparedRun, resolve_run
-from ldiv_db.running.tables import PreparedTables
+from ldiv_db.running.tables import PreparedTables, open_tables
+from ldiv_db.running.tables_apart import plan_apart, publish_apart
 from ldiv_db.running.tables_run import draft_tables, prepare_tables, rehearse_tables
 from ldiv_db.running.there import opened_there
 from ldiv_db.running.unchanged import published_again, with_release_before
@@ -148,6 +149,10 @@ def _opened(
 def publish_run(engine: Engine, context: Context, policy: Policy, request: RunRequest, begun: float) -> Result:
     """Publish under the policy: one release, or with a `key` the next one of a series; its work began at `begun`."""
     kl, bound = request.kl, request.bound
+    if policy.is_apart:
+        return publish_apart(
+            engine, policy, context.folder, lambda own: publish_run(engine, context, own, request, begun)
+        )
     if policy.is_series:
         _refuse_asked(_SERIES, kl=kl, bound=bound)
         release = draft_release(engine, context, policy, settle_crashed, begun)
@@ -171,7 +176,7 @@ def _prepared(engine: Engine, context: Context, policy: Policy, bound: bool) -> 
     """The run of a policy that is to publish, with all that it reads encoded."""
     if policy.tables:
         _refuse_asked(_SEVERAL, bound=bound)
-        return prepare_tables(engine, context, policy, publishes=True)
+        return prepare_tables(open_tables(engine, context, policy), publishes=True)
     spec = resolve_run(engine, policy, context.folder)
     refuse_read_only(spec.destination)
     return prepare(spec, context.listener, context.show_values, publishes=True)
@@ -241,23 +246,29 @@ def plan(connection: Any, request: PlanRequest) -> Preparation | Any:
     begun, policy = time.perf_counter(), load_policy(request.policy)
     context = Context(request.listener or Listener(), Path(request.folder), request.show_values)
     with _opened(connection, policy, context, request.catalog) as (engine, counted):
+        if counted.is_apart:
+            return plan_apart(engine, counted, context.folder, lambda own: _planned(engine, context, own, request))
         if counted.tables:
             _refuse_asked(_SEVERAL, bound=bound)
-            tables = prepare_tables(engine, context, counted, publishes=False)
+            tables = prepare_tables(open_tables(engine, context, counted), publishes=False)
             return replace(tables, tried=rehearse_tables(tables)[0].search.get("tried", ())) if rehearse else tables
         if counted.is_series:
             _refuse_asked(_SERIES, bound=bound)
             return draft_release(engine, context, counted, refuse_unsettled, begun).foreseen()
-        spec = resolve_run(engine, counted, context.folder)
-        ready = strictest(prepare(spec, context.listener, request.show_values))
-        if isinstance(ready.algorithm, Auto):
-            ready = replace(ready, efforts=_efforts(ready.algorithm, ready.task))
-        if bound:
-            ready = replace(ready, bound=_bound(ready, context))
-        if rehearse:
-            made, _, _ = rehearsed(ready, 1)
-            ready = replace(ready, tried=made.search.get("tried", ()))
-        return ready
+        return _planned(engine, context, counted, request)
+
+
+def _planned(engine: Engine, context: Context, policy: Policy, request: PlanRequest) -> Preparation:
+    """The plan of one table."""
+    ready = strictest(prepare(resolve_run(engine, policy, context.folder), context.listener, context.show_values))
+    if isinstance(ready.algorithm, Auto):
+        ready = replace(ready, efforts=_efforts(ready.algorithm, ready.task))
+    if request.bound:
+        ready = replace(ready, bound=_bound(ready, context))
+    if request.rehearse:
+        made, _, _ = rehearsed(ready, 1)
+        ready = replace(ready, tried=made.search.get("tried", ()))
+    return ready
 
 
 def estimate(connection: Any, policy: GivenPolicy, folder: Path, catalog: str | None = None) -> Estimate:

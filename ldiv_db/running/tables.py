@@ -18,7 +18,7 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Context, Listener
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import AuditError, refuse
+from ldiv_db.database.errors import AuditError, refuse, refused
 from ldiv_db.database.names import Identifier
 from ldiv_db.display import Shown
 from ldiv_db.policy.document import Policy
@@ -68,6 +68,10 @@ class OpenedTables:
 def open_tables(engine: Engine, context: Context, policy: Policy) -> OpenedTables:
     """The tables of a policy, with links that are whole; raises PolicyError with all that is wrong."""
     refuse(problems_of(policy))
+    if policy.is_apart:
+        raise refused(
+            "individual.rows", "is of tables by themselves, and this is about several that are linked", "aligned"
+        )
     opened = open_each(engine, policy, context.folder, "source", policy.tables)
     linked = {
         name: LinkedTable.opened(engine, name, table, opened[name])

@@ -12,11 +12,9 @@ from ldiv_db.auditing.audit import require_good
 from ldiv_db.auditing.kept import warn_of_kept
 from ldiv_db.auditing.tables import PublishedTable, audit_tables
 from ldiv_db.database.context import Context
-from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase, rows_phrase
 from ldiv_db.database.names import Identifier
 from ldiv_db.database.queries import Where
-from ldiv_db.policy.document import Policy
 from ldiv_db.policy.schema import PERSON
 from ldiv_db.policy.tables import PolicyTable, named_in, numbers_as
 from ldiv_db.policy.targets import Target
@@ -45,7 +43,6 @@ from ldiv_db.running.tables import (
     encoded_tables,
     fingerprint_of,
     look_back_on_tables,
-    open_tables,
     resolve_tables,
 )
 from ldiv_db.solving.auto import Auto
@@ -55,10 +52,11 @@ from ldiv_db.solving.people import plan_of_rows
 from ldiv_db.solving.solve import PartwiseSolver, planned_parts
 
 
-def prepare_tables(engine: Engine, context: Context, policy: Policy, publishes: bool) -> PreparedTables:
+def prepare_tables(opened: OpenedTables, publishes: bool) -> PreparedTables:
     """The tables encoded, and people in levels that can meet the policy; raises before any work if they cannot."""
+    engine, context, policy = opened.engine, opened.context, opened.policy
     context.listener.on_stage(READING)
-    opened, others = open_tables(engine, context, policy), engine.snapshot.others
+    others = engine.snapshot.others
     tables: Sequence[MemberTable] = resolve_tables(opened)
     check_targets(opened, tables)
     if publishes:

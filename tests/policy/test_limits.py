@@ -142,6 +142,8 @@ def linked(document: dict) -> None:
 
 def split(document: dict) -> None:
     """The people in a table of their own."""
+    if "tables" in document:
+        return
     if "require" not in document:
         ungrouped(document["algorithm"], document)
     own = {key: document.pop(key) for key in OF_TABLES} | {"person": "who", "order": "day"}
@@ -155,6 +157,14 @@ def split(document: dict) -> None:
     own["keep"] = document.pop("keep")
     document.setdefault("individual", "who")
     document["tables"] = {"patients": people, "stays": own}
+
+
+def split_apart(document: dict) -> None:
+    """The same, of which nothing links the tables."""
+    of_person("apart", document)
+    split(document)
+    own = document["tables"]["stays"]
+    own["identifiers"] = [*own["identifiers"], own.pop("order")]
 
 
 #: What gives a plain policy a feature, in the order in which two of them are put together.
@@ -201,6 +211,8 @@ GIVEN = {
     "another select": lambda d: under({"name": "bsgi", "select": "greedy"}, d),
     "another residue": lambda d: under({"name": "bsgi", "residue": "suppress"}, d),
     "tables": split,
+    "linked tables": split,
+    "tables apart": split_apart,
     "a warehouse": lambda d: None,
 }
 #: Refused by what an algorithm or a requirement can do, as its class says, or by how a policy is written.
@@ -225,7 +237,6 @@ BESIDE = (
     ({"presence"}, {"suppressed"}, "counts all rows"),
     ({"decomposition", "anatomy", "a prefix"}, {"if_exists: append"}, "does not go with a prefix"),
     ({"tables"}, BSGI, "takes one sensitive value a"),
-    ({"tables"}, {"individual", "rows apart", "people of all nights"}, "in several tables are linked"),
 )
 
 
@@ -302,7 +313,9 @@ def one_sensitive(document: dict) -> None:
 
 def to_table(document: dict) -> None:
     """A table, but for a decomposition, which has several."""
-    if "require" in document:
+    if "tables" in document:
+        to_tables(document)
+    elif "require" in document:
         document["target"] = {"table": "pub"}
 
 
@@ -335,7 +348,7 @@ def joined(document: dict) -> None:
     """The stays alone."""
     own = document.pop("tables")["stays"]
     document |= {key: own[key] for key in OF_TABLES} | {"keep": own["keep"]}
-    document["identifiers"] = [*document["identifiers"], "day"]
+    document["identifiers"] = [*dict.fromkeys([*document["identifiers"], "day"])]
 
 
 def in_folder(document: dict) -> None:
@@ -402,7 +415,7 @@ def has(name: str, policy: ldiv_db.Policy, given: set[str]) -> bool:
 def broken_of(document: dict, given: set[str]) -> list[Limit]:
     policy = load_policy(copy.deepcopy(document))
     found = [one for one in LIMITS if has(one.feature, policy, given) and has(one.other, policy, given)]
-    return [one for one in found if one.feature == "tables"] or found  # what is said of each table comes after
+    return [one for one in found if "tables" in one.feature] or found  # what is said of each table comes after
 
 
 class Beds(NamedTuple):

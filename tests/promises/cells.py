@@ -84,13 +84,14 @@ def _unit(rows: str) -> Callable[[dict[str, Any]], Any]:
         if "tables" not in document:
             of_person(rows, document)
             document.setdefault("output", {})["person"] = "nr"
-        elif rows == "together":
-            document["tables"]["stays"] |= {"rows": rows, "identifiers": ["day", "stay"]}
-            del document["tables"]["stays"]["order"]
-        else:
+            return
+        stays = document["tables"]["stays"]
+        stays["identifiers"] = ["day", "stay"]
+        del stays["order"]
+        if rows == "together":
+            stays["rows"] = rows
+        if rows == "aligned":
             document["individual"] = {"column": "who", "rows": rows, "order": "day"}
-            document["tables"]["stays"]["identifiers"] = ["day", "stay"]
-            del document["tables"]["stays"]["order"]
 
     return then
 
@@ -143,7 +144,7 @@ AXES |= {
     "tables": {"one": Value(), "several": Value(("tables",))},
     "unit": {
         "row": Value(),
-        "apart": Value(("individual",)),
+        "apart": Value(("individual",), lambda document: "tables" in document and _unit("apart")(document)),
         "together": Value((), _unit("together")),
         "aligned": Value((), _unit("aligned")),
     },
@@ -187,7 +188,6 @@ NOT_YET: Mapping[frozenset[str], str] = {
         **{(name, "decomposition"): "a decomposition is an algorithm itself" for name in METHODS if name != "topdown"},
         ("t_closeness", "bsgi"): "different values are not enough for it",
         ("several", "row"): "of several tables people are counted",
-        ("several", "apart"): "of several tables a person's rows are together or aligned",
         ("sqlite", "dates"): "dates are texts there",
         ("several", "bsgi"): "it takes one sensitive value a person",
         ("together", "bsgi"): "it takes one sensitive value a person",

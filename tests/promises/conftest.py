@@ -80,7 +80,7 @@ class Release:
             for row in self.nights[-1][f"pub_{len(self.nights)}_sa"]:
                 values[row["group_id"]].append(row["dx"])
             return {group: list(enumerate(some)) for group, some in values.items()}
-        sex = {row["who"]: row["sex"] for row in self.nights[-1].get("patients", ())}
+        sex = {row.get("who"): row["sex"] for row in self.nights[-1].get("patients", ())}
         shown = defaultdict(list)
         for row in sorted(self.rows, key=lambda row: row.get("position", 0)):
             shown[self.pseudonym(row)].append(labels_of(row))

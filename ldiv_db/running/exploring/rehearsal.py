@@ -42,6 +42,7 @@ from ldiv_db.running.release import first_start
 from ldiv_db.running.release_classes import plan_classes
 from ldiv_db.running.run import rehearsed
 from ldiv_db.running.run_spec import l_of, resolve_algorithm
+from ldiv_db.running.tables import open_tables
 from ldiv_db.running.tables_run import prepare_tables, rehearse_tables
 
 
@@ -108,7 +109,7 @@ class TablesJob(Job):
     def outcome(self, engine: Engine) -> VariantOutcome:
         """All that a run does, with TEMP tables in place of the release, and what who knows all tables learns."""
         policy = over_earlier(self.variant.policy)
-        ready = prepare_tables(engine, Context(folder=self.folder), policy, publishes=False)
+        ready = prepare_tables(open_tables(engine, Context(folder=self.folder), policy), publishes=False)
         made, tables = rehearse_tables(ready)
         attributes = {
             named_in(one.name, name): attribute

@@ -1,0 +1,88 @@
+"""Tables without links: what who has all of them learns of anybody, and that all are published or none."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import Counter
+from typing import Any
+
+import duckdb
+import pytest
+
+import ldiv_db
+
+
+def policy(**changes: Any) -> dict[str, Any]:
+    """Two tables of the same people, who have one row in each, by equal quasi-identifiers under other names."""
+    tables = {
+        name: {
+            "source": {"query": f"SELECT who, age AS age_{name}, {name}, no AS no_{name} FROM people"},
+            "person": "who",
+            "quasi_identifiers": {f"age_{name}": {"numeric": True}},
+            "sensitive": [name],
+            "keep": [f"no_{name}"],
+            "target": {"table": name, "if_exists": "replace"},
+        }
+        for name in ("illness", "income")
+    }
+    individual = {"column": "who", "rows": "apart"}
+    known = {"require": [{"frequency": 2}], "algorithm": "topdown", "over_time": "independent", "seed": 7}
+    return {"individual": individual, "tables": tables, **known, **changes}
+
+
+def filled(people: int, ages: int, rng: random.Random) -> duckdb.DuckDBPyConnection:
+    con = duckdb.connect()
+    con.execute("CREATE TABLE people(who INT, age INT, illness VARCHAR, income VARCHAR, no INT)")
+    rows = [(who, who % ages, rng.choice("abcd"), rng.choice("abcd"), who) for who in range(people)]
+    con.executemany("INSERT INTO people VALUES (?, ?, ?, ?, ?)", rows)
+    return con
+
+
+def test_nobody_is_surer_by_all_tables_in_all_worlds() -> None:
+    """Every world of both tables at once: who stands behind which row of each, by the labels and classes."""
+    tried = 0
+    for seed in range(12):
+        with filled(5, 3, random.Random(seed)) as con:
+            try:
+                ldiv_db.run(con, policy())
+            except ldiv_db.InfeasibleError:
+                continue
+            ages = dict(con.execute("SELECT who, age FROM people").fetchall())
+            shown = [con.execute(f"SELECT age_{name}, {name} FROM {name}").fetchall() for name in ("illness", "income")]
+        ways = [
+            [way for way in itertools.permutations(rows) if all(covers(row[0], ages[w]) for w, row in enumerate(way))]
+            for rows in shown
+        ]
+        worlds = list(itertools.product(*ways))
+        counts = Counter((who, place, world[place][who][1]) for world in worlds for who in ages for place in (0, 1))
+        assert max(counts.values()) * 2 <= len(worlds)
+        tried += 1
+    assert tried
+
+
+def covers(label: str, age: int) -> bool:
+    if label == "*":
+        return True
+    low, _, high = label.strip("[]").partition(" .. ")
+    return int(low) <= age <= int(high or low)
+
+
+def test_no_number_links_rows_of_two_tables() -> None:
+    """Rows in their order have numbers of people, of one table each, also where its rows and values are another's."""
+    with filled(60, 1, random.Random(3)) as con:
+        con.execute("UPDATE people SET income = illness")
+        asked = policy(require=[{"frequency": 2}])
+        for name, table in asked["tables"].items():
+            table["order"] = f"no_{name}"
+        ldiv_db.run(con, asked)
+        one, other = (dict(con.execute(f"SELECT no_{n}, person FROM {n}").fetchall()) for n in ("illness", "income"))
+        assert len(one) == 60 and sum(one[no] == other[no] for no in one) < 10
+
+
+def test_all_tables_are_published_or_none() -> None:
+    with filled(30, 4, random.Random(1)) as con:
+        con.execute("UPDATE people SET income = 'a'")
+        with pytest.raises(ldiv_db.InfeasibleError, match="income: frequency l=2"):
+            ldiv_db.run(con, policy())
+        assert con.execute("SELECT table_name FROM duckdb_tables() WHERE NOT internal").fetchall() == [("people",)]
