@@ -272,6 +272,42 @@ def test_nothing_below_calls_back_into_runs_in_warehouses():
     assert users <= above
 
 
+#: What many fields or parameters have in common is a concept that lacks its name. Few are as wide as what they stand
+#: for: a result as JSON has it, a dialect, a policy as Python writes it, the commands whose options typer reads.
+MOST_FIELDS, MOST_PARAMETERS = 12, 6
+WIDE_CLASSES, WIDE_FUNCTIONS = 8, 15
+
+
+def fields_declared(tree):
+    """The names of the dataclasses of a module, each with how many fields it declares itself."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and any("dataclass" in ast.unparse(one) for one in node.decorator_list):
+            own = [one for one in node.body if isinstance(one, ast.AnnAssign)]
+            kept = [one for one in own if not re.match("ClassVar|KW_ONLY", ast.unparse(one.annotation))]
+            yield node.name, len(kept)
+
+
+def parameters_taken(tree):
+    """The names of the functions of a module, each with how many parameters it has beside its instance or class."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            given = [one.arg for one in (*node.args.posonlyargs, *node.args.args)]
+            yield node.name, len(given) + len(node.args.kwonlyargs) - (given[:1] in (["self"], ["cls"]))
+
+
+def wide(counts, most):
+    """The names of what has more than `most` of something, over all modules."""
+    return [name for path in MODULES for name, count in counts(parse(path)) if count > most]
+
+
+def test_few_classes_and_functions_are_wide():
+    assert len(wide(fields_declared, MOST_FIELDS)) <= WIDE_CLASSES
+    assert len(wide(parameters_taken, MOST_PARAMETERS)) <= WIDE_FUNCTIONS
+    code = "@dataclass\nclass C:\n    a: int\n    _: KW_ONLY\n    b: ClassVar[int] = 1\n    def f(self, a, *, b): ..."
+    assert list(fields_declared(ast.parse(code))) == [("C", 1)]
+    assert list(parameters_taken(ast.parse(code))) == [("f", 2)]
+
+
 MOST_LINES_OF_A_MODULE = 350
 
 

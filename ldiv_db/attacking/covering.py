@@ -58,28 +58,11 @@ class LabelAxis:
 
 @dataclass(frozen=True, kw_only=True)
 class KnownAxis(LabelAxis):
-    """A quasi-identifier as published and as known; `number` is its place among those that are matched.
-
-    `dictionary` is (value, code, position) of the known values, `labels` (the columns, value_no, written, rows) of the
-    published ones, `parts` and `chosen` what they were read as, `spans` (value_no, low, high) the codes that each
-    covers. Codes that the same labels cover are of one of `kinds` (code, cells, kind_no); a label and each kind that it
-    covers share one node, in `label_nodes` (value_no, node) and `kind_nodes` (kind_no, cells, node). `size` is how many
-    labels and kinds there are, `share` how many of all pairs of a class and a combination of values the labels allow.
-    """
+    """A quasi-identifier as published and as known; `number` is its place among those that are matched."""
 
     known: Identifier
     kind: str
     value: Identifier
-    dictionary: Relation = NONE
-    labels: Relation = NONE
-    parts: Relation = NONE
-    chosen: Relation = NONE
-    spans: Relation = NONE
-    kinds: Relation = NONE
-    label_nodes: Relation = NONE
-    kind_nodes: Relation = NONE
-    size: tuple[int, int] = (0, 0)
-    share: float = 0
     number: int = 1
     #: The type of known values that are compared as text: labels that are such values may be written otherwise.
     type: SqlType | None = None
@@ -106,6 +89,29 @@ class KnownAxis(LabelAxis):
     @property
     def parent(self) -> Identifier:
         return Identifier(f"prefix_{self.number - 1}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadAxis(KnownAxis):
+    """A quasi-identifier whose labels and known values were read.
+
+    `dictionary` is (value, code, position) of the known values, `labels` (the columns, value_no, written, rows) of the
+    published ones, `parts` and `chosen` what they were read as, `spans` (value_no, low, high) the codes that each
+    covers. Codes that the same labels cover are of one of `kinds` (code, cells, kind_no); a label and each kind that it
+    covers share one node, in `label_nodes` (value_no, node) and `kind_nodes` (kind_no, cells, node). `size` is how many
+    labels and kinds there are, `share` how many of all pairs of a class and a combination of values the labels allow.
+    """
+
+    dictionary: Relation
+    labels: Relation
+    parts: Relation
+    chosen: Relation
+    spans: Relation
+    kinds: Relation
+    label_nodes: Relation
+    kind_nodes: Relation
+    size: tuple[int, int]
+    share: float
 
     @property
     def made(self) -> list[Relation]:
@@ -179,7 +185,7 @@ def list_cells(engine: Engine, axes: Sequence[KnownAxis], people: Table, person:
         return engine.materialise("cells", "attacking/covering/list_cells", people=read, axes=axes, person=person)
 
 
-def read_axes(engine: Engine, classes: Relation, cells: Relation, axes: Sequence[KnownAxis]) -> list[KnownAxis]:
+def read_axes(engine: Engine, classes: Relation, cells: Relation, axes: Sequence[KnownAxis]) -> list[ReadAxis]:
     """The axes with their known values, their labels and what these cover; all problems at once."""
     covered, problems = [], []
     for axis in axes:
@@ -194,7 +200,7 @@ def read_axes(engine: Engine, classes: Relation, cells: Relation, axes: Sequence
     return covered
 
 
-def _read(flow: EngineFlow, axis: KnownAxis) -> KnownAxis:
+def _read(flow: EngineFlow, axis: KnownAxis) -> ReadAxis:
     """The axis with the known values that its labels cover, and the nodes that they share with these.
 
     Raises PolicyError for labels that cannot be read.
@@ -225,8 +231,9 @@ def _read(flow: EngineFlow, axis: KnownAxis) -> KnownAxis:
     found = flow.record("count_covered")
     pairs = engine.count(flow["classes"]) * engine.count(flow["cells"])
     made = {name: flow[name] for name in ("dictionary", "labels", "spans", "kinds", "label_nodes", "kind_nodes")}
+    made |= {"parts": parts, "chosen": chosen}
     size, share = (engine.count(published), found["kinds"]), int(found["pairs"]) / max(pairs, 1)
-    return replace(axis, parts=parts, chosen=chosen, size=size, share=share, **made)
+    return ReadAxis(**vars(axis) | made, size=size, share=share)
 
 
 def _no_label(axis: KnownAxis) -> str:

@@ -83,6 +83,8 @@ class DeFinetti(Attacker):
         self.true = table.known.people["definetti"]
         self.matches: Matches | None = None
         self.slots: Relation | None = None
+        self.marks: tuple[KnownAxis, ...]
+        self.features: tuple[KnownAxis, ...]
         if table.columns.pair is None:
             self.matches = table.matches("definetti", SLOT)
             self.cells = self.matches.cells

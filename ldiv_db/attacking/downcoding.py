@@ -36,7 +36,7 @@ from typing import Any, ClassVar
 
 from ldiv_db.algorithms import ALGORITHMS, algorithm_of
 from ldiv_db.attacking.base import NO_THRESHOLD, AttackedTable, Attacker, Verdict, held_against
-from ldiv_db.attacking.covering import KnownAxis, LabelAxis
+from ldiv_db.attacking.covering import LabelAxis, ReadAxis
 from ldiv_db.attacking.gains import Attack, Gain, gain_of, mean_of
 from ldiv_db.attacking.matching import Matches
 from ldiv_db.database.engine import Engine
@@ -173,7 +173,7 @@ def _ranges(engine: Engine, parts: Relation, kind: str, inner_of: Relation | Non
 # -- by a population ---------------------------------------------------------------------------------
 
 
-def _sided(engine: Engine, axis: KnownAxis) -> AxisParameter | None:
+def _sided(engine: Engine, axis: ReadAxis) -> AxisParameter | None:
     """The axis with the `sides` of its labels (value_no, code, side), and how many of them some row has (`rules`).
 
     None for nested ranges, whose labels have none here. Sides of labels that are no sets are the children of a node, or

@@ -17,7 +17,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.attacking.covering import NONE, KnownAxis, LabelAxis, list_cells, open_population, read_axes, within
+from ldiv_db.attacking.covering import (
+    NONE,
+    KnownAxis,
+    LabelAxis,
+    ReadAxis,
+    list_cells,
+    open_population,
+    read_axes,
+    within,
+)
 from ldiv_db.auditing.audit import CountPeople
 from ldiv_db.auditing.subject import Counted
 from ldiv_db.database.data_files import Table
@@ -58,7 +67,7 @@ class Prefixes:
     """
 
     engine: Engine
-    axes: tuple[KnownAxis, ...]
+    axes: tuple[ReadAxis, ...]
     classes: Relation
     cells: Relation
     boxes: Relation
@@ -68,7 +77,7 @@ class Prefixes:
     made: int = 0
 
     @property
-    def last(self) -> KnownAxis:
+    def last(self) -> ReadAxis:
         """The axis whose prefixes are whole combinations."""
         return self.axes[-1]
 
@@ -285,12 +294,12 @@ def number_prefixes(engine: Engine, classes: Relation, axes: Sequence[KnownAxis]
     return Prefixes(engine, tuple(ready), classes, cells, boxes, codes)
 
 
-def _in_order(axes: Sequence[KnownAxis], classes: int, cells: int) -> list[KnownAxis]:
+def _in_order(axes: Sequence[ReadAxis], classes: int, cells: int) -> list[ReadAxis]:
     """The axes numbered, each that which leaves fewest pairs of those that begin alike after the ones before it."""
-    ordered: list[KnownAxis] = []
+    ordered: list[ReadAxis] = []
     labels, kinds, share, left = 1, 1, 1.0, list(axes)
 
-    def pairs(axis: KnownAxis) -> float:
+    def pairs(axis: ReadAxis) -> float:
         return min(labels * axis.size[0], classes) * min(kinds * axis.size[1], cells) * share * axis.share
 
     while left:

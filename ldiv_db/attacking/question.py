@@ -14,10 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.attacking.columns import Columns, columns_asked, columns_by_policy
-from ldiv_db.attacking.matching import BUDGET
-from ldiv_db.auditing.check import CheckRequest, asked_pair, check_request, refuse_request
+from ldiv_db.attacking.known import KnownPeople, KnownValues, Narrowing, Work
+from ldiv_db.auditing.check import (
+    CheckRequest,
+    NamedPair,
+    NamedTable,
+    asked_pair,
+    check_request,
+    refuse_request,
+)
 from ldiv_db.database.catalog import Column, columns_of
-from ldiv_db.database.context import Listener
+from ldiv_db.database.context import Listening
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, refuse
@@ -42,8 +49,6 @@ from ldiv_db.requirements import RequirementSpec
 from ldiv_db.requirements.parameters import LARGEST
 from ldiv_db.requirements.risk import HIGH, bounded_risk
 
-#: So many targets, people of a control, and predicates are tried unless it is said; more say nothing more of a rate.
-TRIES, MOST_TRIES = 2_000, 100_000
 #: Another release of the same people, and the columns that its policy gives it.
 OtherRelease = tuple[Table, Columns]
 #: More digits than any seed has are as wrong as one more.
@@ -74,38 +79,10 @@ class Replay:
     )
 
 
-def _two_parts(written: str | None) -> tuple[list[str], list[str]] | None:
-    """The two lists of columns that an option parts by `|`."""
-    if written is None:
-        return None
-    parts = [[name.strip() for name in part.split(",") if name.strip()] for part in written.split("|")]
-    if len(parts) != 2:
-        raise PolicyError([Problem("link_columns", f"takes two lists of columns, not {len(parts)}", "a,b|c,d")])
-    return parts[0], parts[1]
+@dataclass(frozen=True, kw_only=True)
+class OtherReleases:
+    """Other releases of the same people, by policies of theirs."""
 
-
-@dataclass(frozen=True)
-class AttackRequest:
-    """The knowledge of attackers of a published table, the attacks that they try, and the promises of the table."""
-
-    table: Any = None
-    qi: str | Sequence[str] = ()
-    sensitive: str | Sequence[str] | Mapping[str, Any] = ()
-    require: GivenRequirement | Iterable[GivenRequirement] | None = None
-    _: KW_ONLY
-    policy: Policy | Mapping[str, Any] | None = None
-    folder: str | Path = "."
-    class_column: str | None = asked(None, name="class")
-    individual: str | None = asked(None, "The column that identifies the person: count people, not rows.")
-    m: int = asked(1, "How many sensitive values of a class the attacker can rule out.", least=0, most=LARGEST)
-    #: By default that of the requirement `risk`, or else of any report.
-    threshold: float | str | Decimal | None = asked(
-        None, "A risk above this (0 to 1) is high; by default that of the requirement `risk`, else 0.2."
-    )
-    known: Any = asked(None, "A table or file of people whose quasi-identifiers are known.")
-    population: Any = asked(None, "A table or file of everybody who could be in the release, e.g. the source.")
-    population_size: int | None = asked(None, of=int | None, least=1, most=MOST_PEOPLE)
-    counting: bool = asked(False, "Work out who can be in which class if --population lists everybody.")
     also: Any = asked((), "Another release that holds the known people too; may be repeated.", of=list[str] | None)
     also_policies: Sequence[Policy | Mapping[str, Any] | Path] = asked(
         (),
@@ -113,28 +90,26 @@ class AttackRequest:
         of=list[Path] | None,
         name="also-policy",
     )
-    definetti: Any = asked(
-        None, "Guess the sensitive values of the people in this table or file, which has the true ones."
-    )
-    sensitive_table: Any = asked(None)
-    group: str | None = asked(None)
-    count: str | None = asked(None)
-    downcoding: bool = asked(False, "Narrow labels, since a class has rows at both ends of each range.")
-    refine: bool = asked(False, "Narrow labels of k-anonymous classes, as ARX's local recoding would have split them.")
-    targets: Any = asked(None, "A table or file of people in the release, with sensitive values.")
-    control: Any = asked(None)
-    link_columns: tuple[Sequence[str], Sequence[str]] | None = asked(
-        None, "The two parts of a person's record to link, e.g. 'age,sex|zip'.", _two_parts
-    )
-    tries: int = asked(TRIES, "How many people to try attacks on.", least=1, most=MOST_TRIES)
+
+
+@dataclass(frozen=True)
+class AttackRequest(KnownPeople, KnownValues, Narrowing, OtherReleases, Work, NamedPair, Listening, NamedTable):
+    """The knowledge of attackers of a published table, the attacks that they try, and the promises of the table."""
+
+    require: GivenRequirement | Iterable[GivenRequirement] | None = None
+    _: KW_ONLY
+    policy: Policy | Mapping[str, Any] | None = None
+    folder: str | Path = "."
+    class_column: str | None = asked(None, name="class")
+    individual: str | None = asked(None, "The column that identifies the person: count people, not rows.")
+    m: int = asked(1, "How many sensitive values of a class the attacker can rule out.", least=0, most=LARGEST)
+    population_size: int | None = asked(None, of=int | None, least=1, most=MOST_PEOPLE)
+    counting: bool = asked(False, "Work out who can be in which class if --population lists everybody.")
     seed: int = asked(0, "The seed of random draws.", least=0)
     show_values: bool = asked(False, "List known people and what is revealed about them.")
     replay: Replay | None = asked(
         None, "Replay: run the program again on other sensitive values that the release allows.", of=Replay
     )
-    budget: int = asked(BUDGET, least=1, most=LARGEST)
-    listener: Listener | None = None
-    catalog: str | None = None
 
     def promised(self, policy: Policy | None) -> list[RequirementSpec]:
         """The requirements that the table is held to: those asked for, or else those of the policy."""

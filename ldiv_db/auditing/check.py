@@ -43,8 +43,28 @@ NO_PEOPLE = (
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class WhoCounts:
+    """Whose the rows of a published table are, and whether requirements are on people."""
+
+    #: The column of the table that says whose a row is: people are counted in place of rows.
+    individual: str | None = None
+    #: The column by which a person's rows are in their order, where the labels of all of them are one class.
+    position: str | None = None
+    #: Whether the policy of the table names people, and whether its requirements are on them.
+    protects_people: bool = False
+    counts_people: bool = False
+    #: Whether its classes must be good by their rows as well as by their people.
+    by_rows: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """True if requirements are on people, and no column identifies the person: rows then prove no class good."""
+        return self.counts_people and self.individual is None
+
+
 @dataclass(frozen=True)
-class CheckRequest:
+class CheckRequest(WhoCounts):
     """A table's columns, and what must hold of it.
 
     `sensitive` maps each sensitive column to its categories, weights and taxonomy, if any. `class_column`
@@ -59,26 +79,12 @@ class CheckRequest:
     pair: Pair | None = None
     folder: Path = field(default_factory=Path)
     people: CountPeople | None = None
-    #: The column of the table that says whose a row is: people are counted in place of rows.
-    individual: str | None = None
-    #: The column by which a person's rows are in their order, where the labels of all of them are one class.
-    position: str | None = None
     #: The columns that the policy of the table keeps, None if there is none: then all that are not named are kept.
     kept: Sequence[str] | None = None
-    #: Whether the policy of the table names people, and whether its requirements are on them.
-    protects_people: bool = False
-    counts_people: bool = False
-    #: Whether its classes must be good by their rows as well as by their people.
-    by_rows: bool = False
     #: Whether the verdicts are held against a second reading.
     twice: bool = False
     #: The columns of means and medians, each with that of the ranges which these lie in.
     centres: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def is_open(self) -> bool:
-        """True if requirements are on people, and no column identifies the person: rows then prove no class good."""
-        return self.counts_people and self.individual is None
 
     @property
     def ids(self) -> list[str]:
@@ -170,12 +176,27 @@ def _parted(name: str) -> tuple[str, str]:
 
 
 @dataclass(frozen=True)
-class AuditRequest:
-    """A published table, its columns, and what must hold of it, as a caller names them."""
+class NamedTable:
+    """A published table and its columns, as a caller names them."""
 
     table: Any = None
     qi: str | Sequence[str] = ()
     sensitive: str | Sequence[str] | Mapping[str, Any] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedPair:
+    """The table of values of an anatomised pair, and the columns that join it, as a caller names them."""
+
+    sensitive_table: Any = asked(None)
+    group: str | None = asked(None)
+    count: str | None = asked(None)
+
+
+@dataclass(frozen=True)
+class AuditRequest(NamedPair, NamedTable):
+    """A published table or pair, and what must hold of it."""
+
     require: GivenRequirement | Iterable[GivenRequirement] = ()
     class_column: str | None = asked(None, name="class")
     suppressed: Suppressed | None = asked(
@@ -191,9 +212,6 @@ class AuditRequest:
     position: str | None = asked(
         None, "With --individual: the column that puts a person's rows into their order. A class is a sequence of rows."
     )
-    sensitive_table: Any = asked(None)
-    group: str | None = asked(None)
-    count: str | None = asked(None)
 
     def question(self, policy: Policy | None, open_table: Callable[[Any, str], Table]) -> CheckRequest:
         """The request by what its `policy` says; raises PolicyError if nothing is required, or for half of a pair."""

@@ -47,14 +47,14 @@ def read_again(
         values = engine.count(counts.classes.totals) if requirement.compares_with_table else 0
         rows = max(engine.count(table) if counts.read.again else counts.rows, verdict.classes * values)
         if cheaply and rows > CHEAP:
-            return replace(verdict, once=f"reading it again would take {rows_phrase(rows)}, more than {CHEAP:,}")
+            return replace(verdict, again=f"reading it again would take {rows_phrase(rows)}, more than {CHEAP:,}")
         if unread:
-            return replace(verdict, once=UNREAD)
+            return replace(verdict, again=UNREAD)
         try:
             arguments = _arguments(subject, sensitive, others, requirement)
-            return replace(verdict, second=count_failures(engine, table, "meets_policy", **arguments))
+            return replace(verdict, again=count_failures(engine, table, "meets_policy", **arguments))
         except NotReadError:  # its words may quote values that a policy names
-            return replace(verdict, once=UNREAD)
+            return replace(verdict, again=UNREAD)
 
     with ExitStack() as stack:
         table = subject.table if counts.read.again else counts.read.table

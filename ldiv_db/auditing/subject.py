@@ -20,7 +20,8 @@ from ldiv_db.database.errors import AuditError, refused
 from ldiv_db.database.flow import Flow
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.steps import Steps
-from ldiv_db.recoding.encoded import Renamed, person_units
+from ldiv_db.recoding.bags import person_units
+from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements import Classes, OfPeople
 
 #: What becomes of suppressed rows: they are judged like any others, or left out, or a NULL in the place of a sensitive

@@ -169,10 +169,6 @@ Catalog = Annotated[
         " ledger's schema."
     ),
 ]
-ShowValues = Annotated[
-    bool,
-    typer.Option("--show-values", help=_SHOW_VALUES),
-]
 ShowSeed = Annotated[
     bool,
     typer.Option("--show-seed", help="Show the seed, which reproduces the release from source and policy."),

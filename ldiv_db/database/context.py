@@ -39,6 +39,14 @@ class Listener:
     on_expected: Callable[[Sequence[Stage]], None] = lambda stages: None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Listening:
+    """Who hears of a call, and the attached database with taxonomies and ledger, if that is not the current one."""
+
+    listener: Listener | None = None
+    catalog: str | None = None
+
+
 @dataclass(frozen=True)
 class Context:
     """The listener and the settings of a run, whatever engine works for it.

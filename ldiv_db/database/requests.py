@@ -38,9 +38,17 @@ def asked(default: Any, words: str = "", read: Callable[[Any], Any] | None = Non
     return field(default=default, metadata={_KEY: Asked(words, read, **own | how)})
 
 
+def _places(request: Any) -> dict[str, int]:
+    """The places of a request's fields where they are listed: its own first, then those of its parts, part by part."""
+    kinds = (request if isinstance(request, type) else type(request)).__mro__
+    names = (name for kind in kinds for name in vars(kind).get("__annotations__", ()))
+    return {name: place for place, name in enumerate(dict.fromkeys(names))}
+
+
 def asked_fields(request: Any) -> dict[str, tuple[Any, Asked]]:
     """The default of each field that commands ask for, and how they do."""
-    return {one.name: (one.default, one.metadata[_KEY]) for one in fields(request) if _KEY in one.metadata}
+    places, every = _places(request), (one for one in fields(request) if _KEY in one.metadata)
+    return {one.name: (one.default, one.metadata[_KEY]) for one in sorted(every, key=lambda one: places[one.name])}
 
 
 def number_problems(request: Any, *names: str, prefix: str = "") -> Iterator[Problem]:
@@ -61,7 +69,9 @@ def asks(
     def decorate(answer: Callable[[Any, Request], Answer]) -> Callable[Concatenate[Any, P], Answer]:
         whole = signature(answer)
         first = next(iter(whole.parameters.values()))
-        shape = whole.replace(parameters=[first, *signature(request).parameters.values()])
+        places, taken = _places(request), signature(request).parameters.values()
+        told = sorted(taken, key=lambda one: (one.kind, places[one.name] if one.kind is one.KEYWORD_ONLY else 0))
+        shape = whole.replace(parameters=[first, *told])
 
         @wraps(answer)
         def call(*args: Any, **kwargs: Any) -> Answer:

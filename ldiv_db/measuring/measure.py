@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.context import Listener
+from ldiv_db.database.context import Listening
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one, read_exactly
@@ -61,14 +61,21 @@ def _key(text: str) -> tuple[str, dict[str, Any]]:
     return name, {"taxonomy": {"file": taxonomy} if is_file else taxonomy}
 
 
+@dataclass(frozen=True, kw_only=True)
+class AgainstSource:
+    """The source that a release is held against, and the seed of what is drawn of both."""
+
+    source: Any = asked(None, "The source table or file; by default the policy's.")
+    seed: int = asked(0, "The seed of random draws.", least=0, most=LARGEST_SEED)
+
+
 @dataclass(frozen=True)
-class MeasureRequest:
+class MeasureRequest(AgainstSource, Listening):
     """The question of a measurement: the two tables, their columns, and what is measured besides the losses."""
 
     published: Any = None
     policy: Policy | Mapping[str, Any] | None = None
     _: KW_ONLY
-    source: Any = asked(None, "The source table or file; by default the policy's.")
     qi: str | Sequence[str] | Mapping[str, Any] | None = asked(
         None,
         "Without a policy: a quasi-identifier (numbers and times generalise to ranges), or NAME=TAXONOMY (a file, or a"
@@ -84,10 +91,7 @@ class MeasureRequest:
     class_column: str | None = asked(None, name="class")
     class_label: str | None = asked(None, "A published column: the class label of CM.")
     queries: int = asked(0, "Random COUNT queries to answer.", least=0, most=MOST_QUERIES)
-    seed: int = asked(0, "The seed of random draws.", least=0, most=LARGEST_SEED)
     kl: bool = asked(True, "Compute the KL divergence.")
-    listener: Listener | None = None
-    catalog: str | None = None
     show_values: bool = asked(False)
 
 

@@ -17,7 +17,7 @@ from ldiv_db.database.names import Identifier, Relation, Value
 from ldiv_db.database.queries import Where
 from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.resolve import QuasiColumn, Source
-from ldiv_db.recoding.encoded import NUMBER_SCALE, Axis, Encoded, OpenEnds, Renamed, SensitiveAxis
+from ldiv_db.recoding.encoded import NUMBER_SCALE, Axis, Domain, Encoded, OpenEnds, Renamed, SensitiveAxis
 from ldiv_db.recoding.snapshot import Copied, Snapshot, bounds_of, names_of, refuse_odd_years, renamed
 from ldiv_db.requirements import ROWS_ALONE, Classes, Distribution
 from ldiv_db.taxonomies import taxonomy as taxonomies
@@ -148,8 +148,8 @@ class Encoder:
         line = {"kind": kind, "shifted": shifted, "smallest": smallest, "width": width or 1.0, "scale": scale}
         dictionary = self._dictionary("map_numbers", code, null_code=null_code, ends=ends, **line)
         seconds = {"date": 86_400.0, "timestamp": 1e-6, "instant": 1e-6}.get(kind, 1.0)
-        axis = Axis(Identifier(qi.name), code, dictionary, scale, null_code, qi.weight)
-        return replace(axis, width=float(width) * seconds, is_time=qi.column.is_time, ends=ends)
+        domain = Domain(float(width) * seconds, qi.column.is_time)
+        return Axis(Identifier(qi.name), code, dictionary, scale, null_code, qi.weight, domain=domain, ends=ends)
 
     def _ends(self, qi: QuasiColumn, largest: float) -> OpenEnds:
         """The ends of plain numbers, all below the first a step below it; raises PolicyError if they do not fit."""

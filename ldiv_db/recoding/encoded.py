@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import lcm
 
 from ldiv_db.database.counted import WEIGHT
 from ldiv_db.database.engine import Engine
@@ -12,6 +11,7 @@ from ldiv_db.database.equality import Looseness, Reading
 from ldiv_db.database.names import Identifier, NamedAfter, Relation, SqlType, Value
 from ldiv_db.database.steps import Steps
 from ldiv_db.database.table_queries import ColumnName
+from ldiv_db.recoding.bags import Bags
 from ldiv_db.requirements import Classes, Distribution, OfPeople, Requirement
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
@@ -61,6 +61,14 @@ class OpenEnds:
 
 
 @dataclass(frozen=True)
+class Domain:
+    """The domain of numbers or times: its width, in seconds of these."""
+
+    width: float
+    is_time: bool = False
+
+
+@dataclass(frozen=True)
 class Axis:
     """One quasi-identifier as algorithms see it: integer codes `0..scale`, ordered.
 
@@ -76,9 +84,8 @@ class Axis:
     weight: float
     nodes: Relation | None = None
     taxonomy: Taxonomy | None = None
-    #: The width of its domain, in seconds of times, if it has numbers alone; and whether they are times.
-    width: float | None = None
-    is_time: bool = False
+    #: What its codes are of, if it has numbers alone.
+    domain: Domain | None = None
     ends: OpenEnds = OpenEnds()
     #: How many published cells a code stands for: of a unit that is several rows, those in which it does not vary.
     cells: int = 1
@@ -97,46 +104,6 @@ class Axis:
     def leaves(self) -> int:
         """The number of leaves of the taxonomy, NULL counted if it occurs."""
         return self.scale + 1
-
-
-#: People with more units than this, so that all their shares are whole numbers of them, are refused by shares.
-MOST_UNITS = 10**9
-
-
-def person_units(sizes: Sequence[int]) -> int:
-    """The units of a person that are a whole number for each of these numbers of values; 0 if they are too many."""
-    units = lcm(1, *sizes)
-    return units if units <= MOST_UNITS else 0
-
-
-@dataclass(frozen=True)
-class Bags:
-    """The bags of a sensitive attribute: the values that people have, by the code of each.
-
-    `listed` is (code, value, size): a person has `scale` units in all, which their values share, `size` of them; 0 if
-    no number up to 10^9 can be shared evenly by all.
-    `whole` and `shares` are (value, rows): how many people of the whole table have a value, and their units of it.
-    Where classes must be good by their rows as well, `rows` is (value, rows) of the whole table, and where rows have
-    sets `row_shares` as `shares`: bags are told apart by the `held` rows that have a value, of which a person has
-    `counted` in all, and their shares of it are `weighed`.
-    """
-
-    listed: Relation
-    scale: int
-    whole: Relation
-    shares: Relation
-    rows: Relation | None = None
-    row_shares: Relation | None = None
-
-    @classmethod
-    def of(cls, engine: Engine, listed: Relation, scale: int, whole: Relation) -> Bags:
-        """The bags of people, where the whole table is (value, rows, units)."""
-        return cls(listed, scale, whole, engine.select("shares", whole, "value", ("units", "rows")))
-
-    @property
-    def tables(self) -> list[Relation]:
-        """All that they refer to."""
-        return [table for table in (self.listed, self.whole, self.shares, self.rows, self.row_shares) if table]
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,9 @@ def measure_precision(
     return tuple(
         Precision(
             *(axis.name, int(exact) / total, int(narrow) / total, half / LOSS_UNIT, most / LOSS_UNIT),
-            *(axis.width, axis.is_time, axis.leaves),
+            axis.domain.width if axis.domain else None,
+            axis.domain is not None and axis.domain.is_time,
+            axis.leaves,
         )
         for axis, (_, exact, narrow, half, most) in zip(axes, rows, strict=True)
     )

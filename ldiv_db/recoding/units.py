@@ -21,7 +21,8 @@ from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, NamedAfter, Relation
 from ldiv_db.database.queries import Where
 from ldiv_db.recoding.axes import counted_among
-from ldiv_db.recoding.encoded import Axis, Bags, Encoded, Renamed, SensitiveAxis, person_units
+from ldiv_db.recoding.bags import Bags, person_units
+from ldiv_db.recoding.encoded import Axis, Encoded, Renamed, SensitiveAxis
 from ldiv_db.recoding.levels import HIGHEST, Level, Positions, name_at
 from ldiv_db.requirements import Distribution, RequirementSpec
 
@@ -214,7 +215,7 @@ def _coded_axes(flow: EngineFlow, axes: Sequence[Axis], positions: Positions) ->
 
 def _highest(axis: Axis) -> Axis:
     """The axis of the highest codes, whose labels nobody sees."""
-    return replace(axis, width=None, is_time=False)
+    return replace(axis, domain=None)
 
 
 @dataclass(frozen=True)

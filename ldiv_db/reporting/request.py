@@ -15,16 +15,17 @@ from typing import Any
 
 import yaml
 
-from ldiv_db.attacking.matching import BUDGET
-from ldiv_db.attacking.question import MOST_TRIES, TRIES, read_threshold
-from ldiv_db.database.context import Listener
+from ldiv_db.attacking.known import KnownPeople, Work
+from ldiv_db.attacking.question import read_threshold
+from ldiv_db.database.context import Listening
 from ldiv_db.database.errors import Problem, nearest, refuse, refused
 from ldiv_db.database.requests import asked
-from ldiv_db.policy.context import GivenContext, ReleaseContext, ReleaseModel, read_context
-from ldiv_db.policy.parts import LARGEST_SEED
+from ldiv_db.measuring.measure import AgainstSource
+from ldiv_db.policy.context import ReleaseContext, read_context
 from ldiv_db.policy.reading import Policy, names_of, parse_policy, said_of_one_table
 from ldiv_db.policy.schema import as_one
 from ldiv_db.policy.sources import Frame, PolicySource, SourceQuery
+from ldiv_db.reporting.context_asked import DataContext, Governance, RecipientContext
 from ldiv_db.requirements.parameters import LARGEST
 from ldiv_db.requirements.risk import HIGH
 
@@ -41,7 +42,7 @@ QUOTED = ("qi", "sensitive", "require", "class_column", "individual", *_PEOPLE, 
 
 
 @dataclass(frozen=True)
-class ReportRequest:
+class ReportRequest(KnownPeople, AgainstSource, Work, RecipientContext, DataContext, Governance, Listening):
     """The question of a report as a caller asks it.
 
     Only a policy of several tables may leave the `table` out. Without a `policy` the columns are `qi`, `sensitive` and
@@ -57,51 +58,12 @@ class ReportRequest:
     require: str | Mapping[str, Any] | Iterable[str | Mapping[str, Any]] = ()
     class_column: str | None = asked(None, name="class")
     individual: str | None = asked(None, "The column that identifies the person: count people, not rows.")
-    source: str | None = asked(None, "The source table or file; by default the policy's.")
-    known: str | None = asked(None, "A table or file of people whose quasi-identifiers are known.")
-    population: str | None = asked(None, "A table or file of everybody who could be in the release, e.g. the source.")
-    control: str | None = asked(None)
-    threshold: float | str | None = asked(
-        None, "A risk above this (0 to 1) is high; by default that of the requirement `risk`, else 0.2."
-    )
     queries: int = asked(QUERIES, "Random COUNT queries to answer.", least=0, most=100_000)
-    tries: int = asked(TRIES, "How many people to try attacks on.", least=1, most=MOST_TRIES)
-    seed: int = asked(0, "The seed of random draws.", least=0, most=LARGEST_SEED)
-    budget: int = asked(BUDGET, least=1, most=LARGEST)
     worlds: int = asked(
         WORLDS, "How many worlds a replay tries, each by a run; fewer for large tables.", least=0, most=LARGEST
     )
     public: bool = asked(False, "Leave out what the release itself does not reveal.")
-    final: bool = asked(False, "Refuse the report while keys of the context are blank, and name them.")
     folder: str | Path | None = None
-    listener: Listener | None = None
-    catalog: str | None = None
-    context: GivenContext = asked(
-        None,
-        "A YAML file with the context; overrides the policy's `context:`. See --context-template.",
-        of=Path | None,
-    )
-    recipient: str | None = asked(None, ReleaseContext.asks("recipient"))
-    purpose: str | None = asked(None, ReleaseContext.asks("purpose"))
-    release_model: ReleaseModel | None = asked(None, ReleaseContext.asks("release_model"), of=ReleaseModel | None)
-    why: str | None = asked(None, ReleaseContext.asks("why"))
-    review: str | None = asked(None, ReleaseContext.asks("review"))
-    security: str | None = None
-    motives: str | None = None
-    capacity: str | None = None
-    principals: str | None = None
-    data_type: str | None = None
-    sampling_fraction: str | None = None
-    threshold_reason: str | None = None
-    harms: str | None = None
-    stakeholders: str | None = None
-    contract: str | None = None
-    prohibition: str | None = None
-    incidents: str | None = None
-    expert: str | None = None
-    roles: Mapping[str, str] | None = None
-    reasons: Mapping[str, str] | None = None
-    not_applicable: Mapping[str, str] | None = None
 
     def question(self) -> ReportQuestion:
         """The question with its policy and context read; raises PolicyError for what cannot be read."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
@@ -20,8 +20,9 @@ from ldiv_db.database.names import Relation
 from ldiv_db.database.steps import Steps
 from ldiv_db.database.templates import declared_params
 from ldiv_db.requirements.guarantees import Ceiling, Distribution, Guarantee
-from ldiv_db.requirements.histogram import OF_CLASSES, Classes, OnPeople
+from ldiv_db.requirements.histogram import OF_CLASSES, Classes
 from ldiv_db.requirements.parameters import RequirementSyntax, in_lowest_units, in_words, plain
+from ldiv_db.requirements.traits import RequirementTraits
 from ldiv_db.requirements.values import ROWS_ALONE, Attribute, Categories, Named, shown_value
 
 #: What a policy may require, by its name: every subclass with a name of its own, unless it says otherwise.
@@ -36,7 +37,7 @@ HARMLESS = "harmless"
 
 
 @dataclass(frozen=True)
-class Requirement(RequirementSyntax):
+class Requirement(RequirementSyntax, RequirementTraits):
     """One requirement with its parameters resolved, for the sensitive attribute it is judged on.
 
     With `others_known` it must hold in every class refined by the other sensitive attributes: rows of a
@@ -46,51 +47,6 @@ class Requirement(RequirementSyntax):
     Rows whose value is `harmless` count in the size of a class. Bounds on shares, and numbers of different values, are
     asked of the other values alone: a class that has none of them meets both.
     """
-
-    #: The requirement whose template measures it, if it has none of its own.
-    measured_as: ClassVar[str] = ""
-    #: What figure a class reaches; of several conditions that of one, while the margin is that of the worst.
-    reaches: ClassVar[str]
-    #: True if the class that reaches the most is the worst: shares, ratios and distances.
-    most_is_worst: ClassVar[bool] = False
-
-    #: True if the union of two good classes is good: then the whole table as one class is the best there can be.
-    monotone: ClassVar[bool] = True
-    #: True if a good class with any more rows is good.
-    more_is_better: ClassVar[bool] = False
-    #: True if classes of equal counts are alike, whatever the values are.
-    counts_only: ClassVar[bool] = False
-    #: True if the rows, the number of values and the rows of the most frequent one are all that it asks of a class.
-    tallies_only: ClassVar[bool] = False
-    #: True if nothing but the number of rows is asked for.
-    rows_only: ClassVar[bool] = False
-    #: True if it bounds the share of every value that is not harmless, as its promise says.
-    bounds_shares: ClassVar[bool] = False
-    #: True if its promise of shares is all of it; then it can be judged where some values are unknown.
-    shares_only: ClassVar[bool] = False
-    #: True if classes are compared with the whole table, so that rows that are left out change what is good.
-    compares_with_table: ClassVar[bool] = False
-    #: True if it says nothing of a person whom several classes cover.
-    parts_people: ClassVar[bool] = False
-    #: True if rows that are not judged count too, so that it may fail although it holds without them.
-    counts_unjudged_rows: ClassVar[bool] = False
-    #: True if it asks how far apart values are, so that near ones do not count as many.
-    uses_distances: ClassVar[bool] = False
-    #: True if it asks where values stand: numbers and times have an order and distances, texts have none.
-    places_values: ClassVar[bool] = False
-    #: True if l-eligible classes meet it from some l on: the one that classes of l different values do.
-    met_by_eligible: ClassVar[bool] = False
-
-    #: True if a recoding as one SELECT keeps it on rows that come later.
-    kept_by_select: ClassVar[bool] = False
-    #: The parameters that bound the `rows` and the `values` of a class from below.
-    bounds_below: ClassVar[Mapping[str, str]] = {}
-
-    #: True if it has a meaning where nothing is promised of some values.
-    supports_harmless: ClassVar[bool] = False
-    #: What it reads where people are counted in place of rows: how many of them have a value, or shares in which each
-    #: weighs one. None if its definition does not carry over.
-    on_people: ClassVar[OnPeople] = None
 
     others_known: bool = field(default=False, kw_only=True)
     each: str = field(default="", kw_only=True)

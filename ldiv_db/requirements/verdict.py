@@ -29,7 +29,7 @@ class Verdict:
     people are counted and rows as well, figure and margin are those of the worse of the two, and `by_rows` says which;
     `violating_by_rows` are the classes that violate by rows.
     `holds` is None where rows were counted and people are asked about, which leaves it open.
-    `second` are the classes that violate by a second reading of the table, `once` why there is none where it was asked
+    `again` are the classes that violate by a second reading of the table, in words why there is none where it was asked
     for.
     """
 
@@ -42,10 +42,19 @@ class Verdict:
     worst_class: int | None = None
     worst_rows: int | None = None
     margin: float | None = None
-    second: int | None = None
-    once: str | None = None
+    again: int | str | None = None
     by_rows: bool = False
     violating_by_rows: int | None = None
+
+    @property
+    def second(self) -> int | None:
+        """The classes that violate by a second reading, if there was one."""
+        return self.again if isinstance(self.again, int) else None
+
+    @property
+    def once(self) -> str | None:
+        """Why there is no second reading where it was asked for."""
+        return self.again if isinstance(self.again, str) else None
 
     @property
     def agrees(self) -> bool:

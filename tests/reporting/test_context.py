@@ -147,4 +147,4 @@ def test_another_context_publishes_the_same_again(con):
 
 def test_a_report_takes_each_key_of_a_context_as_an_argument():
     taken = {one.name for one in fields(ReportRequest)}
-    assert set(ReleaseContext.model_fields) <= taken and ReportRequest.__annotations__["population"] == "str | None"
+    assert set(ReleaseContext.model_fields) <= taken

@@ -14,7 +14,8 @@ from ldiv_db.algorithms.costs import full_costs
 from ldiv_db.algorithms.local.class_checker import ClassChecker
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Identifier, Relation
-from ldiv_db.recoding.encoded import Axis, Bags, SensitiveAxis, person_units
+from ldiv_db.recoding.bags import Bags, person_units
+from ldiv_db.recoding.encoded import Axis, SensitiveAxis
 from ldiv_db.recoding.units import by_bags
 
 #: The codes of a stratum's bags follow so many others: no table has as many different bags. Who has no row of the

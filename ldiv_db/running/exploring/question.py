@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from ldiv_db.algorithms import ALGORITHMS
-from ldiv_db.database.context import Listener
+from ldiv_db.database.context import Listening
 from ldiv_db.database.errors import Problem, nearest, refused
 from ldiv_db.database.requests import asked
 from ldiv_db.policy.reading import GivenPolicy, names_of
@@ -64,7 +64,7 @@ def _number(text: str) -> float | str:
 
 
 @dataclass(frozen=True)
-class ExploreRequest:
+class ExploreRequest(Listening):
     """The policy to explore, what is varied of it, and what its variants are compared by."""
 
     policy: GivenPolicy
@@ -110,8 +110,6 @@ class ExploreRequest:
         least=1,
         most=_MOST_WORKERS,
     )
-    listener: Listener | None = None
-    catalog: str | None = None
     show_values: bool = asked(False)
 
     @property
