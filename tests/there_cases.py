@@ -36,6 +36,8 @@ REQUIRE: dict[tuple[str, ...], list[list[dict[str, Any]]]] = {
         [{"k": 3}], [{"distinct": 2}, {"k": 2}], [{"alpha_k": {"alpha": 0.8, "k": 2}}], [{"t_closeness": 0.5}],
     ],
 }  # fmt: skip
+#: Those that take a requirement on rows alone.
+ROWS_ALONE = (*LOCAL, "incognito", "tds")
 #: What a policy may say beside: how labels are written, and what becomes of NULLs.
 FORMS: dict[str, list[Any]] = {
     "output": [{}, {}, {"class_id": True}, {"bounds": True}, {"types": "text"}],
@@ -92,8 +94,13 @@ def _read_otherwise(draw: random.Random, policy: dict[str, Any], columns: dict[s
     """Have some policies read values otherwise than they are written, or publish rows that no counts tell."""
     texts = [name for name in policy["sensitive"] if columns[name] == "text"]
     is_local = policy["algorithm"]["name"] in SETS
-    extra = draw.choice(["", "", "same", "set", "null_values", "transparent"])
-    if extra in ("same", "set") and texts and is_local:
+    numbers = [name for name in policy["sensitive"] if columns[name] in ("integer", "decimal")]
+    extra = draw.choice(["", "", "same", "set", "null_values", "transparent", "range", "rows alone"])
+    if extra == "range" and numbers and policy["algorithm"]["name"] in LOCAL:
+        policy["require"] = [{"range": {"k": 2, "e": 1}, "sensitive": numbers[0]}]
+    elif extra == "rows alone" and policy["algorithm"]["name"] in ROWS_ALONE:
+        policy |= {"sensitive": [], "identifiers": ["rid", *policy["sensitive"]], "require": [{"k": 3}]}
+    elif extra in ("same", "set") and texts and is_local:
         said = {"same": ["casefold"]} if extra == "same" else {"set": "'"}
         policy["sensitive"] = {name: said if name == texts[0] else {} for name in policy["sensitive"]}
     elif extra == "null_values":
@@ -120,10 +127,13 @@ def _algorithm(draw: random.Random, name: str) -> dict[str, Any]:
     options: dict[str, Any] = {"name": name}
     if name in CUTS:
         options |= {"scheme": draw.choice(["none", "vioSA", "allSA", "allRec"])}
+    if name in ("cuts", "tds") and draw.random() < 0.3:  # by what is kept beside
+        options |= {"class": 'o"k'}
+        options |= {"metric": "CM", "scheme": draw.choice(["none", "allRec"])} if name == "cuts" else {}
     if name == "annealing":
         options |= {"steps": 5}
     if name == "bsgi":
-        options |= {"residue": draw.choice(["incorporate", "suppress"])}
+        options |= {"residue": draw.choice(["incorporate", "suppress"]), "select": draw.choice(["refine", "bisect"])}
     if name == "tp":
         options |= draw.choice([{}, {"coarsen": "auto"}])
     return options

@@ -23,14 +23,40 @@ from tests.promises.cells import Cell, Row, renamed, rows_of, tables_of
 _LITE = {"INTEGER": "INTEGER", "VARCHAR": "TEXT", "DECIMAL(8, 2)": "REAL", "DATE": "TEXT"}
 
 
+#: What a caller may have set, each to something else than the database's own choice.
+HOSTILE = {
+    "Calendar": "'islamic'", "TimeZone": "'Pacific/Apia'", "default_null_order": "'nulls_first'",
+    "default_order": "'DESC'", "dialect_compatibility_mode": "'spark'",
+    "disabled_optimizers": "'statistics_propagation,top_n'", "enable_macro_dependencies": "true",
+    "enable_view_dependencies": "true", "error_on_division_by_zero": "false", "errors_as_json": "true",
+    "ieee_floating_point_ops": "false", "immediate_transaction_mode": "true", "integer_division": "true",
+    "legacy_disable_null_type": "true", "old_implicit_casting": "true", "order_by_non_integer_literal": "true",
+    "ordered_aggregate_threshold": "2", "preserve_identifier_case": "'lowercase'", "preserve_insertion_order": "false",
+    "python_enable_replacements": "false", "regex_match_operator_semantics": "'full'",
+    "scalar_subquery_error_on_multiple_rows": "false", "scheduler_process_partial": "true",
+    "table_function_identifier_conversion": "'DISABLE_IMPLICIT_STRING'", "threads": "2",
+}  # fmt: skip
+
+
+def be_hostile(connection: Any) -> None:
+    """Set all of it that this version of the database knows."""
+    known = {name for (name,) in connection.execute("SELECT name FROM duckdb_settings()").fetchall()}
+    for name in sorted(known.intersection(HOSTILE)):
+        with contextlib.suppress(duckdb.Error):  # an older version may take other words
+            connection.execute(f"SET {name} = {HOSTILE[name]}")
+
+
 def quoted(name: str) -> str:
     return '"{}"'.format(name.replace('"', '""'))
 
 
 class Home:
-    """A database with the tables of a cell, in a folder of its own; `order` is a seed of the order of their rows."""
+    """A database with the tables of a cell, in a folder of its own; `order` is a seed of the order of their rows.
 
-    def __init__(self, cell: Cell, folder: Path, order: int = 0, threads: int = 1):
+    `hostile` says that its caller has set all that can be set otherwise.
+    """
+
+    def __init__(self, cell: Cell, folder: Path, order: int = 0, threads: int = 1, hostile: bool = False):
         self.cell, self.folder, self._order = cell, folder, order
         self.is_there = bool(cell.given)
         folder.mkdir(exist_ok=True)
@@ -40,6 +66,8 @@ class Home:
             self.connection = _database()
         else:
             self.connection = duckdb.connect(str(folder / "w.duckdb"), config={"threads": threads})
+            if hostile:
+                be_hostile(self.connection)
         self.frames: dict[str, Any] = {}
         self.policy = renamed(self._policy(), cell.names())
         with duckdb.connect(str(folder / "other.duckdb")):

@@ -57,8 +57,14 @@ def run_random(session: Any, seed: int, folder: Path) -> None:
             ldiv_db.run(session, policy, folder)
         return
     found = ldiv_db.run(session, policy, folder)
+    assert rules_of(found) == rules_of(expected.result)
     checked = there_cases.checks(session, target, policy, folder)
     expected.assert_same([tuple(row) for row in session.table(target).collect()], found, checked)
+
+
+def rules_of(result: Any) -> Any:
+    """The rules of a global recoding, column by column; None of a local one."""
+    return result.recoding and [(column.name, column.role, column.rules) for column in result.recoding.columns]
 
 
 def _has_schema(con: Any) -> bool:
