@@ -107,7 +107,7 @@ def _file(name: str) -> Callable[[dict[str, Any]], Any]:
 
     def then(document: dict[str, Any]) -> None:
         for table, said in document.get("tables", {"": document}).items():
-            is_alone = (table or document.get("algorithm") in DECOMPOSITIONS) and not name.endswith("duckdb")
+            is_alone = (table or str(document.get("algorithm")) in DECOMPOSITIONS) and not name.endswith("duckdb")
             place = {"file": f"out/{table or 'pub'}.{name.split('.')[1]}" if is_alone else name}
             said["target"] = place | {key: v for key, v in said["target"].items() if key == "prefix" and not is_alone}
             if name.endswith("duckdb") and "prefix" not in said["target"]:
