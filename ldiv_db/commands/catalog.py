@@ -9,8 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from ldiv_db.commands.console import show
-from ldiv_db.commands.options import Catalog, Database, Json, ShowSeed, catalog_engine, ledger_engine
+from ldiv_db.commands.options import CatalogOptions, ShowSeed, grouped
 from ldiv_db.database import migrate
 from ldiv_db.database.addresses import address_of
 from ldiv_db.database.counted import names_warehouse, open_named
@@ -44,7 +43,12 @@ runs_app = typer.Typer(
 
 
 @runs_app.command("list")
-def list_command(database: Database, json: Json = False, catalog: Catalog = None, show_seed: ShowSeed = False) -> None:
+@grouped
+def list_command(
+    *,
+    stored: CatalogOptions,
+    show_seed: ShowSeed = False,
+) -> None:
     """List the runs in the ledger, the latest last; `ldiv release list` lists the releases of series.
 
     --show-seed needs the right to read the table of seeds.
@@ -54,12 +58,18 @@ def list_command(database: Database, json: Json = False, catalog: Catalog = None
       ldiv runs warehouse.duckdb
       ldiv runs warehouse.duckdb --catalog ours.duckdb --json
     """
-    with ledger_engine(database, catalog, read_only=True) as engine:
+    with stored.ledger(read_only=True) as engine:
         found, releases = ledger.runs(engine, show_seed), ledger.releases(engine)
-    text = _runs_text(f"{address_of(database)}: {len(found):,} runs", found, show_seed)
+    text = _runs_text(f"{address_of(stored.database)}: {len(found):,} runs", found, show_seed)
     listed = count_phrase(len(releases), "release of a series", "releases of series")
-    more = [f"{listed}: `ldiv release list {database}`"] if releases else [] if found else ["the ledger has no runs"]
-    show({"runs": found, "releases": len(releases)}, chain(text, more), json)
+    more = (
+        [f"{listed}: `ldiv release list {stored.database}`"]
+        if releases
+        else []
+        if found
+        else ["the ledger has no runs"]
+    )
+    stored.show({"runs": found, "releases": len(releases)}, chain(text, more))
 
 
 def _runs_text(title: str, found: list[dict[str, Any]], show_seed: bool) -> Iterator[Part]:
@@ -81,11 +91,11 @@ def _runs_text(title: str, found: list[dict[str, Any]], show_seed: bool) -> Iter
 
 
 @runs_app.command("withdraw")
+@grouped
 def withdraw_command(
-    database: Database,
+    *,
+    stored: CatalogOptions,
     run: Annotated[str, typer.Argument(help="The run's id, or how it begins.")],
-    json: Json = False,
-    catalog: Catalog = None,
 ) -> None:
     """Record that the release of a run was never handed out: later runs are not held against it.
 
@@ -95,17 +105,17 @@ def withdraw_command(
     Examples:
       ldiv runs withdraw warehouse.duckdb 6f1c2ab0
     """
-    with ledger_engine(database, catalog) as engine:
+    with stored.ledger() as engine:
         found = ledger.withdraw_run(engine, run)
     told = f"run {found['run_id']} is withdrawn; what it published as {found['target']} is still there"
-    show({"run": found}, [told], json)
+    stored.show({"run": found}, [told])
 
 
+@grouped
 def migrate_command(
-    database: Database,
+    *,
+    stored: CatalogOptions,
     pending: Annotated[bool, typer.Option("--pending", help="Only list the migrations to be applied.")] = False,
-    json: Json = False,
-    catalog: Catalog = None,
 ) -> None:
     """Bring the catalog up to date: the schema `ldiv` in the database, or in a file of its own.
 
@@ -117,16 +127,16 @@ def migrate_command(
       ldiv migrate warehouse.duckdb --pending
       ldiv migrate warehouse.duckdb --catalog ours.duckdb
     """
-    if names_warehouse(database):
-        with open_named(database) as there:
-            lacking = make_ledger(there, None if catalog is None else str(catalog), only_look=pending)
+    if names_warehouse(stored.database):
+        with open_named(stored.database) as there:
+            lacking = make_ledger(there, stored.schema, only_look=pending)
         applied, waiting = ([], lacking) if pending else (lacking, [])
     else:
-        with catalog_engine(database, catalog, read_only=pending) as engine:
+        with stored.engine(read_only=pending) as engine:
             applied = [] if pending else [_name(migration) for migration in migrate.migrate(engine)]
             waiting = [_name(migration) for migration in migrate.pending(engine)]
     told = [f"applied {name}" for name in applied] + [f"pending {name}" for name in waiting]
-    show({"applied": applied, "pending": waiting}, told or ["the catalog is up to date"], json)
+    stored.show({"applied": applied, "pending": waiting}, told or ["the catalog is up to date"])
 
 
 def _name(migration: migrate.Migration) -> str:

@@ -257,26 +257,37 @@ class DatabaseOptions(Limits):
         return CATALOG if self.catalog else None
 
 
-@contextmanager
-def ledger_engine(
-    database: str,
-    catalog: Path | None,
-    read_only: bool = False,
-    besides: Sequence[str] = (),
-    series: str | None = None,
-) -> Iterator[Engine]:
-    """As `catalog_engine`, or one with the ledger of a warehouse: what commands read `besides` runs, or of a series."""
-    if names_warehouse(database):
-        schema = None if catalog is None else str(catalog)
-        with open_named(database) as there, ledger_of(there, schema, besides, series) as engine:
+@dataclass(frozen=True)
+class CatalogOptions:
+    """The database with the catalog that a command works on alone, and how its result is shown."""
+
+    database: Database
+    json: Json = False
+    catalog: Catalog = None
+
+    @property
+    def schema(self) -> str | None:
+        """The schema of the ledger of a warehouse, None for the usual one."""
+        return None if self.catalog is None else str(self.catalog)
+
+    @contextmanager
+    def engine(self, read_only: bool = False) -> Iterator[Engine]:
+        """An engine on the database."""
+        with open_for_command(self.database, read_only, catalog=self.catalog) as connection:
+            yield Engine(connection, catalog=CATALOG if self.catalog else None)
+
+    @contextmanager
+    def ledger(
+        self, read_only: bool = False, besides: Sequence[str] = (), series: str | None = None
+    ) -> Iterator[Engine]:
+        """The same, or one with the ledger of a warehouse: what commands read `besides` runs, or of a series."""
+        if names_warehouse(self.database):
+            with open_named(self.database) as there, ledger_of(there, self.schema, besides, series) as engine:
+                yield engine
+            return
+        with self.engine(read_only) as engine:
             yield engine
-        return
-    with catalog_engine(database, catalog, read_only) as engine:
-        yield engine
 
-
-@contextmanager
-def catalog_engine(database: str, catalog: Path | None, read_only: bool = False) -> Iterator[Engine]:
-    """An engine on the database, for commands that work on the catalog alone."""
-    with open_for_command(database, read_only, catalog=catalog) as connection:
-        yield Engine(connection, catalog=CATALOG if catalog else None)
+    def show(self, document: Mapping[str, Any], text: Iterable[Part]) -> None:
+        """Print the result."""
+        show(document, text, self.json)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ldiv_db.commands.console import group_of_commands, show
-from ldiv_db.commands.options import Catalog, Database, Json, OptionsOf, catalog_engine, grouped, ledger_engine
+from ldiv_db.commands.console import group_of_commands
+from ldiv_db.commands.options import CatalogOptions, OptionsOf, grouped
 from ldiv_db.database.counted import ON_ROWS, names_warehouse
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, refuse, refused
@@ -30,15 +29,15 @@ _IN_TURN = "note: each group was examined by itself, all of its keys together; s
 
 
 @contextmanager
-def _settled_engine(database: str, catalog: Path | None, series: str | None = None) -> Iterator[Engine]:
+def _settled_engine(stored: CatalogOptions, series: str | None = None) -> Iterator[Engine]:
     """The database open for reading, after what a crashed release left there is finished or rolled back."""
-    if not names_warehouse(database):  # which takes back what a release left
-        with catalog_engine(database, catalog, read_only=True) as engine:
+    if not names_warehouse(stored.database):  # which takes back what a release left
+        with stored.engine(read_only=True) as engine:
             crashed = ledger.unsettled(engine)
         if crashed:
-            with catalog_engine(database, catalog) as engine:
+            with stored.engine() as engine:
                 settle_crashed(engine)
-    with ledger_engine(database, catalog, read_only=True, series=series) as engine:
+    with stored.ledger(read_only=True, series=series) as engine:
         try:
             yield engine
         finally:
@@ -46,11 +45,11 @@ def _settled_engine(database: str, catalog: Path | None, series: str | None = No
 
 
 @release_app.command("list")
+@grouped
 def list_command(
-    database: Database,
+    *,
+    stored: CatalogOptions,
     series: Annotated[str | None, typer.Argument(help="Only this series.")] = None,
-    json: Json = False,
-    catalog: Catalog = None,
 ) -> None:
     """List the releases in the ledger.
 
@@ -58,7 +57,7 @@ def list_command(
     Examples:
       ldiv release list warehouse.duckdb
     """
-    with _settled_engine(database, catalog) as engine:
+    with _settled_engine(stored) as engine:
         found = ledger.releases(engine, series and name_of(engine, series))
     names = ["rows_published", "rows_first_published", "rows_waiting", "groups", "counterfeits"]
     rows = [
@@ -68,16 +67,16 @@ def list_command(
     counts = ["rows of the table", "of the source", "new", "waiting", "groups", "counterfeits"]
     headings = ["series", "release", "status", "at", *counts]
     warnings = [f"note: {entry.warning}" for entry in found if entry.warning]
-    show({"releases": [e.as_dict() for e in found]}, [table_of("releases", headings, rows), *warnings], json)
+    stored.show({"releases": [e.as_dict() for e in found]}, [table_of("releases", headings, rows), *warnings])
 
 
 @release_app.command("show")
+@grouped
 def show_command(
-    database: Database,
+    *,
+    stored: CatalogOptions,
     series: Series,
     release: Annotated[int | None, typer.Argument(help="The number of the release; by default the last.")] = None,
-    json: Json = False,
-    catalog: Catalog = None,
 ) -> None:
     """Show what a release published, and how many rows wait.
 
@@ -85,20 +84,20 @@ def show_command(
     Examples:
       ldiv release show warehouse.duckdb published.census 2
     """
-    with _settled_engine(database, catalog) as engine:
+    with _settled_engine(stored) as engine:
         entry = require_release(engine, series, release)
     notes = [*entry.report["notes"], *([entry.warning] if entry.warning else [])]
-    show(entry.as_dict(), Result.of_night(entry.report, notes=notes).text(), json)
+    stored.show(entry.as_dict(), Result.of_night(entry.report, notes=notes).text())
 
 
 @release_app.command("diff")
+@grouped
 def diff_command(
-    database: Database,
+    *,
+    stored: CatalogOptions,
     series: Series,
     first: Annotated[int, typer.Argument(help="The earlier release.")],
     last: Annotated[int, typer.Argument(help="The later release.")],
-    json: Json = False,
-    catalog: Catalog = None,
 ) -> None:
     """Count what happened to rows between two releases.
 
@@ -106,23 +105,21 @@ def diff_command(
     Examples:
       ldiv release diff warehouse.duckdb published.census 1 3
     """
-    with _settled_engine(database, catalog, series) as engine:
+    with _settled_engine(stored, series) as engine:
         found = releases.difference(engine, series, first, last)
     rows = [(name, f"{one:,}", f"{other:,}") for name, (one, other) in found["figures"].items()]
     beside = ("rows_first_published", "rows_first_waiting", "groups_new")
     counts = [f"{name.replace('_', ' ')}: {found[name]:,}" for name in beside]
-    show(found, [table_of(found["series"], ["", f"release {first}", f"release {last}"], rows), *counts], json)
+    stored.show(found, [table_of(found["series"], ["", f"release {first}", f"release {last}"], rows), *counts])
 
 
 @release_app.command("check")
 @grouped
 def check_command(
     *,
-    database: Database,
+    stored: CatalogOptions,
     series: Annotated[str | None, typer.Argument(help="A series of the ledger.")] = None,
     tables: Annotated[dict[str, Any], OptionsOf(releases.SequenceRequest)],
-    json: Json = False,
-    catalog: Catalog = None,
 ) -> None:
     """Check what comparing releases reveals about any key: of a series, or of any published tables with a key.
 
@@ -135,13 +132,13 @@ def check_command(
     """
     beside = [name for name in tables if series is not None and tables[name]]
     refuse(Problem(f"--{name}", f"does not go with a series, {series}", "name a series or tables") for name in beside)
-    if names_warehouse(database):
-        raise refused("database", f"{database} is a warehouse, and releases are compared row by row", ON_ROWS)
-    with _settled_engine(database, catalog) as engine:
+    if names_warehouse(stored.database):
+        raise refused("database", f"{stored.database} is a warehouse, and releases are compared row by row", ON_ROWS)
+    with _settled_engine(stored) as engine:
         if series is not None:
             found = releases.check_series(engine, series)
         else:
             found = releases.check_sequence(engine, releases.SequenceRequest(**tables))
-    show(found.as_dict(), chain(found.text(), [_IN_TURN] if series is None and len(found.releases) > 1 else []), json)
+    stored.show(found.as_dict(), chain(found.text(), [_IN_TURN] if series is None and len(found.releases) > 1 else []))
     if not found.holds:
         raise typer.Exit(1)

@@ -12,7 +12,7 @@ import yaml
 from ldiv_db.auditing.check import AuditRequest
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.commands.console import group_of_commands, open_for_command, show, split_names
-from ldiv_db.commands.options import Catalog, Database, Json, OptionsOf, PolicyFile, grouped, ledger_engine
+from ldiv_db.commands.options import CatalogOptions, Json, OptionsOf, PolicyFile, grouped
 from ldiv_db.commands.table_options import Judged
 from ldiv_db.database.catalog import named_table
 from ldiv_db.database.data_files import FileRelation, Table
@@ -35,16 +35,16 @@ Types = Annotated[
 
 
 @sql_app.command("recode")
+@grouped
 def recode_command(
-    database: Database,
+    *,
+    stored: CatalogOptions,
     run: Annotated[str, typer.Argument(help="The run's id, or how it begins.")],
     dialect: Annotated[Dialect, typer.Option(help="The SELECT's database.")] = "duckdb",
     source: Annotated[str | None, typer.Option(help="The table there, if it is not named as in the run.")] = None,
     policy: Annotated[
         Path | None, typer.Option(help="The run's policy: needed if values have thresholds of their own.")
     ] = None,
-    json: Json = False,
-    catalog: Catalog = None,
 ) -> None:
     """Print the recoding of a run that recodes globally, as one SELECT on its source.
 
@@ -54,10 +54,10 @@ def recode_command(
       ldiv sql recode warehouse.duckdb 4f1d2c --dialect postgres --source public.patients --policy policy.yml
     """
     wanted = None if policy is None else read_policy(policy)
-    with ledger_engine(database, catalog, read_only=True, besides=RUN_TABLES[2:]) as engine:
+    with stored.ledger(read_only=True, besides=RUN_TABLES[2:]) as engine:
         found = find_run(engine, run)
         text = recoding_sql(engine, found, dialect, source, wanted)
-    _show({"run_id": found.run_id, "dialect": dialect, "sql": text}, json)
+    _show({"run_id": found.run_id, "dialect": dialect, "sql": text}, stored.json)
 
 
 @sql_app.command("check")

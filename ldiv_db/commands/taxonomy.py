@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 from rich.tree import Tree
 
-from ldiv_db.commands.console import group_of_commands, show
-from ldiv_db.commands.options import Catalog, Database, Json, Published, catalog_engine
+from ldiv_db.commands.console import group_of_commands
+from ldiv_db.commands.options import CatalogOptions, Published, grouped
 from ldiv_db.commands.telling import say
 from ldiv_db.database import catalog as catalogs
 from ldiv_db.database import migrate
@@ -36,8 +36,10 @@ Replace = Annotated[bool, typer.Option("--replace", help="Replace the taxonomy o
 
 
 @taxonomy_app.command("import")
+@grouped
 def import_command(
-    database: Database,
+    *,
+    stored: CatalogOptions,
     name: Name,
     file: Annotated[Path | None, typer.Argument(help="Levels leaf;…;root (CSV), or nested YAML or JSON.")] = None,
     tree: Annotated[str | None, typer.Option(help="Which tree of a nested file, if it has several.")] = None,
@@ -45,8 +47,6 @@ def import_command(
     child: Annotated[str | None, typer.Option(help="The table's column of values.")] = None,
     parent: Annotated[str | None, typer.Option(help="The table's column of their parents.")] = None,
     replace: Replace = False,
-    json: Json = False,
-    catalog: Catalog = None,
 ) -> None:
     """Store a taxonomy in the catalog, from a file or a table of edges.
 
@@ -60,16 +60,18 @@ def import_command(
     if (file is None) == (table is None) or any(edges) != all(edges) or (tree is not None and file is None):
         raise typer.BadParameter("give FILE (and perhaps --tree), or --table, --child and --parent")
     found = None if file is None else readers.read_taxonomy(file, tree)
-    with catalog_engine(database, catalog) as engine:
+    with stored.engine() as engine:
         if found is None:
-            found = _read_edges(engine, str(table), str(child), str(parent))
+            found = _read_edges(engine, *map(str, edges))
         _store(engine, name, found, replace)
-    _show_stored(name, found, json)
+    _show_stored(stored, name, found)
 
 
 @taxonomy_app.command("build")
+@grouped
 def build_command(
-    database: Database,
+    *,
+    stored: CatalogOptions,
     name: Name,
     ranges: Annotated[str, typer.Option(help="The widths, from the leaves up: 5,10,20.")],
     smallest: Annotated[float, typer.Option("--from", help="The smallest number.")],
@@ -77,8 +79,6 @@ def build_command(
     origin: Annotated[float, typer.Option(help="A number at which ranges of all widths start.")] = 0,
     decimal: Annotated[bool, typer.Option("--decimal", help="The numbers are not whole.")] = False,
     replace: Replace = False,
-    json: Json = False,
-    catalog: Catalog = None,
 ) -> None:
     """Store a taxonomy of nested numeric ranges in the catalog.
 
@@ -91,14 +91,16 @@ def build_command(
     if smallest > largest:
         raise refused("from", f"{smallest:g} is above --to {largest:g}")
     found = making.from_ranges(widths, _whole(origin), _whole(smallest), _whole(largest), not decimal)
-    with catalog_engine(database, catalog) as engine:
+    with stored.engine() as engine:
         _store(engine, name, found, replace)
-    _show_stored(name, found, json)
+    _show_stored(stored, name, found)
 
 
 @taxonomy_app.command("new")
+@grouped
 def new_command(
-    database: Database,
+    *,
+    stored: CatalogOptions,
     table: Published,
     column: Annotated[str, typer.Argument(help="The column that the taxonomy is for.")],
     by: Annotated[
@@ -106,8 +108,6 @@ def new_command(
         typer.Option(help="How to group: prefixes, words or quantiles; by default chosen by the type of the values."),
     ] = None,
     file: Annotated[Path | None, typer.Option(help="The file, by default COLUMN.csv. Nothing is overwritten.")] = None,
-    json: Json = False,
-    catalog: Catalog = None,
 ) -> None:
     """Draft a taxonomy from the values of a column, as a level file to edit: a line a value, `value;group;*`.
 
@@ -119,7 +119,7 @@ def new_command(
       ldiv taxonomy new warehouse.duckdb patients zip --by prefixes --file zip.csv
     """
     path = file or Path(re.sub(r"[^\w-]+", "_", column)[:60] + ".csv")
-    with catalog_engine(database, catalog, read_only=True) as engine:
+    with stored.engine(read_only=True) as engine:
         source = resolve_source(engine, table, Path(), "table")
         refuse(catalogs.missing_columns(engine, source, [("column", column)], "table"))
         found = next(c for c in catalogs.columns_of(engine, source) if c.name.lower() == column.lower())
@@ -127,17 +127,17 @@ def new_command(
             way, lines = draft_levels(engine, read, found, by)
     write_levels(path, lines)
     document = {"file": str(path), "column": found.name, "by": way, "leaves": len(lines)}
-    show(document, [f"{path}: {len(lines):,} values by {way}; edit it, then `taxonomy: {{file: {path.name}}}`"], json)
+    stored.show(document, [f"{path}: {len(lines):,} values by {way}; edit it, then `taxonomy: {{file: {path.name}}}`"])
 
 
 @taxonomy_app.command("show")
+@grouped
 def show_command(
-    database: Database,
+    *,
+    stored: CatalogOptions,
     name: Name,
     table: Annotated[str | None, typer.Option(help="Count the rows of this table, view or file.")] = None,
     column: Annotated[str | None, typer.Option(help="The column that the taxonomy is for.")] = None,
-    json: Json = False,
-    catalog: Catalog = None,
 ) -> None:
     """Show a taxonomy as a tree: one of the catalog, a file, or a ready one.
 
@@ -151,7 +151,7 @@ def show_command(
     """
     if (table is None) != (column is None):
         raise typer.BadParameter("give both --table and --column")
-    with catalog_engine(database, catalog, read_only=True) as engine:
+    with stored.engine(read_only=True) as engine:
         source = None if table is None else resolve_source(engine, table, Path(), "table")
         found, rows = _read_shown(engine, name, source, column)
     branches: dict[int, Tree] = {}
@@ -164,7 +164,7 @@ def show_command(
     nodes = [asdict(node) | ({} if source is None else {"rows": counts[node.node]}) for node in found.nodes]
     missing = {} if source is None else {"rows_missing": rows.get(None, 0)}
     lacking = [f"{count_phrase(rows[None], 'row has', 'rows have')} no leaf"] if rows.get(None) else []
-    show({**_summary(name, found), "nodes": nodes, **missing}, [branches[found.nodes[0].node], *lacking], json)
+    stored.show({**_summary(name, found), "nodes": nodes, **missing}, [branches[found.nodes[0].node], *lacking])
 
 
 def _read_shown(
@@ -198,28 +198,32 @@ def _named(engine: Engine, name: str) -> Taxonomy:
 
 
 @taxonomy_app.command("list")
-def list_command(database: Database, json: Json = False, catalog: Catalog = None) -> None:
+@grouped
+def list_command(
+    *,
+    stored: CatalogOptions,
+) -> None:
     """List the taxonomies of the catalog.
 
     \b
     Example:
       ldiv taxonomy list warehouse.duckdb
     """
-    with catalog_engine(database, catalog, read_only=True) as engine:
+    with stored.engine(read_only=True) as engine:
         found = [_summary(name, making.require(engine, name)) for name in taxonomies.stored(engine)]
     columns = ("name", "origin", "leaves", "height")
-    show({"taxonomies": found}, [table_of("taxonomies", columns, [row.values() for row in found])], json)
+    stored.show({"taxonomies": found}, [table_of("taxonomies", columns, [row.values() for row in found])])
 
 
 @taxonomy_app.command("check")
+@grouped
 def check_command(
-    database: Database,
+    *,
+    stored: CatalogOptions,
     name: Name,
     table: Annotated[str, typer.Option(help="A table, a view, or a .parquet or .csv file.")],
     column: Annotated[str, typer.Option(help="The column that the taxonomy is for.")],
     show_values: Annotated[bool, typer.Option("--show-values", help="List these values.")] = False,
-    json: Json = False,
-    catalog: Catalog = None,
 ) -> None:
     """Count the values of a column that have no leaf; the exit code is 1 if there is one. NULL needs none.
 
@@ -228,15 +232,15 @@ def check_command(
       ldiv taxonomy check warehouse.duckdb country --table patients --column country
       ldiv taxonomy check warehouse.duckdb icd10cm --table patients --column diagnosis --show-values
     """
-    with catalog_engine(database, catalog, read_only=True) as engine:
+    with stored.engine(read_only=True) as engine:
         _, dictionary = _held(engine, name, resolve_source(engine, table, Path(), "table"), column)
         shown = "all" if show_values else False
         found = engine.rows("taxonomies/list_missing_values", dictionary=dictionary, show_values=shown)
     missing, values = found[0][1] if found else 0, [value for value, _ in found if show_values]
     document = {"taxonomy": name, "table": table, "column": column, "missing_values": missing}
     document |= {"missing": values} if show_values else {}
-    if json or not missing:
-        show(document, [f"every value of {column} has a leaf in taxonomy {name}"], json)
+    if stored.json or not missing:
+        stored.show(document, [f"every value of {column} has a leaf in taxonomy {name}"])
     else:
         for value in values:
             typer.echo(value)
@@ -277,6 +281,6 @@ def _summary(name: str, taxonomy: Taxonomy) -> dict[str, Any]:
     return {"name": name, "origin": taxonomy.origin, "leaves": len(taxonomy.leaves), "height": taxonomy.height}
 
 
-def _show_stored(name: str, taxonomy: Taxonomy, json: bool) -> None:
+def _show_stored(stored: CatalogOptions, name: str, taxonomy: Taxonomy) -> None:
     summary = _summary(name, taxonomy)
-    show(summary, ["{name}: {leaves:,} leaves, height {height}, from {origin}".format(**summary)], json)
+    stored.show(summary, ["{name}: {leaves:,} leaves, height {height}, from {origin}".format(**summary)])

@@ -99,9 +99,9 @@ class MeasureRequest(AgainstSource, Listening):
 class Measurement(Shown):
     """The loss of a published table against its source.
 
-    `rows_added` is by how many rows it has more than the source; `rows_unmatched` of its rows cover no row of the
-    source, `rows_uncovered` of the source's are covered by none of its (both None if KL was not asked for). `cm` is
-    None without a class label, `queries` without queries, `spreads` if columns' distributions were not asked for.
+    `rows_unmatched` of its rows cover no row of the source, `rows_uncovered` of the source's are covered by none of its
+    (both None if KL was not asked for). `cm` is None without a class label, `queries` without queries, `spreads` if
+    columns' distributions were not asked for.
     """
 
     published: str
@@ -109,7 +109,6 @@ class Measurement(Shown):
     l: int | None
     loss: Loss
     rows_in: int
-    rows_added: int
     rows_unmatched: int | None
     rows_uncovered: int | None
     cm: int | None
@@ -119,6 +118,11 @@ class Measurement(Shown):
     answers: tuple[Answer, ...] = ()
     #: Whether the policy's requirements are on people; classes are measured in rows all the same.
     of_people: bool = False
+
+    @property
+    def rows_added(self) -> int:
+        """By how many rows the table has more than the source."""
+        return max(0, self.loss.rows_published - self.rows_in)
 
     def as_dict(self) -> dict[str, Any]:
         """The measurement as JSON has it, keys as those of a run."""
@@ -216,7 +220,6 @@ class _Measuring:
             l=wanted.l or self._promised(sensitive),
             loss=loss,
             rows_in=rows_in,
-            rows_added=max(0, loss.rows_published - rows_in),
             rows_unmatched=None,
             rows_uncovered=None,
             cm=cm,

@@ -241,7 +241,6 @@ def held_against(
     earlier = Earlier(
         fingerprint=fingerprint,
         independent=resolved.policy.over_time == "independent",
-        takes_key=not fingerprint.tables,
         compared="releases of several tables are not held together" if fingerprint.tables else "",
         forgotten=None if is_there else forgotten(engine, resolved, [one.rows for one in read]),
     )

@@ -63,8 +63,6 @@ class Earlier:
     fingerprint: Fingerprint | None = None
     same_rows: bool | None = None
     independent: bool = False
-    #: False of several tables, which can be no series.
-    takes_key: bool = True
     #: A release of a series, in words, where it is that and no run.
     series: str = ""
     #: Where the earlier run's release is, as its policy has it, and how many rows it has.
@@ -79,6 +77,11 @@ class Earlier:
     compared: tuple[Attack, ...] | str = ""
     #: Where the ledger is not kept, so that no later run can know of this one: what is to be said, or refused.
     forgotten: Forgotten | None = None
+
+    @property
+    def takes_key(self) -> bool:
+        """True unless the run is of several tables, which can be no series."""
+        return self.fingerprint is None or not self.fingerprint.tables
 
     @property
     def is_parted(self) -> bool:
