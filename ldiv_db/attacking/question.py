@@ -146,7 +146,7 @@ class AttackRequest(KnownPeople, KnownValues, Narrowing, OtherReleases, Work, Na
         """What attackers know, with its tables opened; raises PolicyError."""
         people = self._people(engine, policy, ("known", "population", "definetti"))
         owned = None
-        if policy is not None and policy.individual is not None and not policy.is_aligned:
+        if policy is not None and policy.individual is not None and not (policy.is_aligned or policy.decomposes):
             owned = OwnedRows.of(engine, policy, policy.individual, Path(self.folder))
         if owned is not None:
             people["source"] = owned.source

@@ -244,10 +244,12 @@ class Policy(PolicyPart):
 
     @property
     def of_groups(self) -> list[RequirementSpec]:
-        """What each sensitive attribute has to meet in the groups of a decomposition; NULL is no value that counts."""
-        asked = ("frequency",) if self.nulls_sensitive == "value" else ("frequency", "distinct")
-        settings = self.sensitive.items()
-        return [RequirementSpec(one, setting.l, (name,)) for name, setting in settings for one in asked]
+        """What each sensitive attribute has to meet in groups; NULL and harmless values are none that count."""
+        return [
+            RequirementSpec(asked, setting.l, (name,))
+            for name, setting in self.sensitive.items()
+            for asked in ("frequency", "distinct")[: 1 if self.nulls_sensitive == "value" or setting.harmless else 2]
+        ]
 
     @property
     def is_series(self) -> bool:
@@ -265,7 +267,7 @@ class Policy(PolicyPart):
             return self.individual is not None
         of_rows = any(spec.kind.on_people is None or spec.others_known for spec in self.require)
         on_rows = self.algorithm.name in CHOOSING and (of_rows or self.suppressed != "judge")
-        return not (on_rows or self.algorithm.name in KEEPS_APART)
+        return not (on_rows or self.decomposes or self.algorithm.name in KEEPS_APART)
 
     @property
     def by_rows(self) -> bool:
@@ -293,7 +295,7 @@ class Policy(PolicyPart):
         asked = [spec.name for spec in self.require if not spec.kind.monotone]
         repeats = "key" if self.is_series and not self.decomposes else None
         apart = self.individual is not None and self.individual.rows == "apart"
-        return asked[0] if asked else "individual" if apart else repeats
+        return asked[0] if asked else "individual" if apart and not self.decomposes else repeats
 
     @property
     def primary(self) -> str:

@@ -270,6 +270,7 @@ class Hierarchy:
     ends: making.Ends = (None, None)
     #: What values are that have a leaf, in words, where levels do not take any.
     form: str = ""
+    is_shown: bool = False  # as they are
 
     @property
     def is_plain(self) -> bool:

@@ -323,7 +323,7 @@ def _describe(
         name=str(policy.source),
         relation=findings.source or Relation(()),
         quasi_identifiers=tuple(
-            QuasiColumn(column(name), hierarchies.get(name, Hierarchy(widths=())), qi.weight)
+            QuasiColumn(column(name), hierarchies.get(name, Hierarchy(is_shown=True)), qi.weight)
             for name, qi in policy.quasi_identifiers.items()
         ),
         sensitive=tuple(map(column, policy.sensitive)),

@@ -49,7 +49,7 @@ class Release:
     series: str | None = None
     number: int = 0
     count: str | None = None
-    combinations: Relation | None = None
+    combinations: Table | None = None
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ def _pairings(
 ) -> list[Channel]:
     """Channels by combinations of the groups that are new since the last release that published combinations."""
     channels: list[Channel] = []
-    before: tuple[int, Relation | None] = (0, None)
+    before: tuple[int, Table | None] = (0, None)
     for number, release in enumerate(releases, 1):
         if release.combinations is None:
             continue
@@ -204,7 +204,8 @@ def _pairings(
             with engine.scope():
                 own, old = (engine.select("own", cells, where=[Where("release_no", no)]) for no in (number, before[0]))
                 fresh = engine.select_others("fresh", own, old, "group_id")
-                channels += tell_pairings(engine, fresh, release.combinations, before[1], limits, tuple(named))
+                with read_as_one(engine, release.combinations, {one.column.name: one.same for one in limits}) as read:
+                    channels += tell_pairings(engine, fresh, read, before[1], limits, tuple(named))
         before = (number, release.combinations)
     return channels
 

@@ -21,6 +21,7 @@ from hashlib import sha256
 from typing import Any, Literal
 
 from ldiv_db.algorithms.decomposition.grouping import Secret
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Members, Reading, members_of
 from ldiv_db.database.errors import count_phrase
@@ -211,8 +212,8 @@ def plan_combinations(
 def tell_pairings(
     engine: Engine,
     cells: Relation,
-    combined: Relation,
-    before: Relation | None,
+    combined: Table,
+    before: Table | None,
     limits: Sequence[LimitedAttribute],
     releases: tuple[str, ...],
 ) -> list[Channel]:

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ldiv_db.algorithms.decomposition.encode import DecompositionCoding
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database import catalog
 from ldiv_db.database.data_files import Table, Tables
@@ -274,7 +273,7 @@ def _notes(counts: dict[str, Any]) -> list[str]:
     return notes
 
 
-def match_rows(start: ReleaseStart, coding: Coding | DecompositionCoding, world: Relation | None = None) -> MatchedRows:
+def match_rows(start: ReleaseStart, coding: Coding, world: Relation | None = None) -> MatchedRows:
     """The rows of the source, or of a `world` in its place, matched with earlier releases by the hashes of their keys.
 
     The copy of the source is dropped once it is matched.

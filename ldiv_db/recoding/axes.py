@@ -80,6 +80,8 @@ class Encoder:
         axes: list[Axis] = []
         problems = Problems()
         for number, qi in enumerate(self._source.quasi_identifiers, 1):
+            if qi.hierarchy.is_shown:
+                continue
             with problems.collected():
                 axes.append(self._axis(number, qi, bool(nulls[f"q{number}"])))
         problems.refuse()

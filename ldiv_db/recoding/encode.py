@@ -14,7 +14,7 @@ from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.resolve import Source
 from ldiv_db.recoding.axes import Encoder, as_numbered, scan
 from ldiv_db.recoding.encoded import Axis, Encoded, Renamed, SensitiveAxis
-from ldiv_db.recoding.snapshot import Copied, loose, names_of, own_columns, renamed, require_keys
+from ldiv_db.recoding.snapshot import Copied, loose, names_of, own_columns, renamed, require_keys, shown_of
 from ldiv_db.recoding.units import counted_by_members
 
 #: The columns of keys, and of what orders a person's rows, of a copy of the source.
@@ -26,15 +26,20 @@ def read_source(
 ) -> Coding:
     """The source copied, with codes for all its values, and if it is `keyed` with its keys.
 
-    If it counts equal rows, and they may stay `counted`, its counts are copied. Raises InfeasibleError for an empty
-    source, for NULLs that are to be rejected and for rows without a key of their own, PolicyError for values that a
-    taxonomy lacks, which are counted, and with `show_values` up to ten of them named.
+    If it counts equal rows, and they may stay `counted`, its counts are copied. Rows without a key are numbered. Raises
+    InfeasibleError for an empty source, for NULLs that are to be rejected and for rows without a key of their own,
+    PolicyError for values that a taxonomy lacks, which are counted, and with `show_values` up to ten of them named.
     """
     own = own_columns(engine, source)
-    key = [Renamed(Identifier(source.key_name), KEY)] if keyed else []
-    copied, axes = scan(engine, source, show_values, [*own, *key], counted)
-    if keyed:
+    key = [Renamed(Identifier(source.key_name or KEY.name), KEY)] if keyed else []
+    copied, axes = scan(engine, source, show_values, [*own, *(key if source.key else [])], counted)
+    if source.key and keyed:
         require_keys(engine, source, copied.snapshot, KEY)
+    elif keyed:  # rows that are equal in what is published beside values are told apart by these alone
+        codes = [column.alias for column in renamed("s", names_of(source.sensitive))]
+        numbered = engine.materialise("snapshot", "recoding/input/number_copies", rows=copied.snapshot, columns=codes)
+        engine.drop(copied.snapshot)
+        copied = replace(copied, snapshot=numbered)
     encoder = Encoder(engine, source, copied, show_values)
     return Coding(
         **vars(copied),
@@ -45,7 +50,7 @@ def read_source(
         sensitive=encoder.sensitive(own),
         individual=encoder.individual(),
         own=own,
-        kept=loose(source, renamed("k", names_of(source.keep))),
+        kept=loose(source, [*renamed("q", shown_of(source)), *renamed("k", names_of(source.keep))]),
         key=key[0] if key else None,
     )
 

@@ -80,6 +80,11 @@ def read_columns(source: Source) -> list[Renamed]:
     return [column for letter, names in named.items() for column in renamed(letter, names)]
 
 
+def shown_of(source: Source) -> list[str]:
+    """The quasi-identifiers that are published as they are."""
+    return [qi.name for qi in source.quasi_identifiers if qi.hierarchy.is_shown]
+
+
 def loose(source: Source, columns: Iterable[Renamed]) -> list[Renamed]:
     """The columns with how equal values of theirs may be written differently."""
     return [replace(column, loose=looseness(source.types[column.column.name])) for column in columns]
@@ -116,15 +121,14 @@ class Copied:
 class Snapshot:
     """A copy of a source's columns: those with a role, and `side_columns`.
 
-    Columns whose working names begin with a letter of `shown` are published as they are, not by a code of theirs. Of a
-    source that counts equal rows all of these are copied, or, if they may stay `counted`, each with its count; so are
-    the rows of any source that may be counted and has many equal ones.
+    Some are published as they are, not by a code of theirs. Of a source that counts equal rows all of these are copied,
+    or, if they may stay `counted`, each with its count; so are the rows of any source that may be counted and has many
+    equal ones.
     """
 
     engine: Engine
     source: Source
     side_columns: Sequence[Renamed] = ()
-    shown: str = "kw"
     counted: bool = False
 
     def take(self) -> Copied:
@@ -216,7 +220,7 @@ class Snapshot:
         return column if of.published == of.type else replace(column, cast=SqlType(of.published))
 
     def _is_shown(self, column: Renamed) -> bool:
-        return column.alias.name[0] in self.shown
+        return column.alias.name[0] in "kw" or column.column.name in shown_of(self.source)
 
     def _reject_nulls(self, snapshot: Relation, weight: Identifier | None) -> None:
         rejected = self.where_nulls("reject")

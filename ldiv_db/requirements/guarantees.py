@@ -64,10 +64,13 @@ class Distribution:
         return self.entropy / math.log(2) + 0.0
 
 
-def most_classes(counts: Sequence[int], l: int) -> int:
-    """The most classes of l rows with different values: `max{k : sum_i min(n_i, k) >= k l}` (Theorem 1)."""
-    tally = list(Counter(counts).items())  # individuals are many, their counts few
-    low, high = 0, sum(counts) // l
+def most_classes(counts: Sequence[int], l: int, free: int = 0) -> int:
+    """The most classes of l rows with different values: `max{k : sum_i min(n_i, k) >= k l}` (Theorem 1).
+
+    `free` rows more may be in any, as if each had a value of its own.
+    """
+    tally = [*Counter(counts).items(), (1, free)]  # individuals are many, their counts few
+    low, high = 0, (sum(counts) + free) // l
     while low < high:
         k = (low + high + 1) // 2
         if sum(min(count, k) * values for count, values in tally) >= k * l:

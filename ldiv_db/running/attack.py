@@ -128,6 +128,8 @@ def _warnings(engine: Engine, policy: Policy, known: Knowledge, folder: Path) ->
     if policy.is_aligned:
         bounded = "what requirements bound is what all published rows of a person tell, and their number"
         told.append(f"several rows of a person: not tried where rows are aligned; {bounded}")
+    elif policy.individual and policy.decomposes:
+        told.append("several rows of a person: not tried on groups, each of which bounds a row of theirs by itself")
     elif policy.individual and known.owned is None:
         lacking = f"{policy.individual.column} of {policy.source} is not there"
         told.append(f"several rows of a person: not tried, as {lacking}")

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from ldiv_db.algorithms.decomposition.encode import read_source as read_decomposed
 from ldiv_db.auditing.kept import warn_of_kept
 from ldiv_db.database import migrate
 from ldiv_db.database.catalog import Column, columns_of
@@ -57,9 +56,8 @@ def draft_release(
     settle(engine, resolved.judged["target"].name)
     start = _start(resolved, resolved.judged["target"], begun)
     on_stage("forming groups")
-    if resolved.algorithm in DECOMPOSITIONS:
-        return plan_groups(start, context, read_decomposed(engine, resolved))
-    return plan_classes(start, context, read_source(engine, resolved.source, context.show_values, keyed=True))
+    plan = plan_groups if resolved.algorithm in DECOMPOSITIONS else plan_classes
+    return plan(start, context, read_source(engine, resolved.source, context.show_values, keyed=True))
 
 
 def refuse_unsettled(engine: Engine, series: str) -> None:

@@ -19,24 +19,26 @@ from functools import partial
 from typing import Any
 
 from ldiv_db.algorithms.base import read_options
-from ldiv_db.algorithms.decomposition.encode import DecompositionCoding
+from ldiv_db.algorithms.decomposition.encode import secrets_of
 from ldiv_db.algorithms.decomposition.grouping import DecompositionOptions, Grouping, Secret
 from ldiv_db.algorithms.decomposition.steps import Groups, make_groups
 from ldiv_db.algorithms.infeasible import no_class
-from ldiv_db.auditing.audit import Audit, audit_table, require_good
+from ldiv_db.auditing.audit import Audit, audit_individuals, audit_table, require_good
 from ldiv_db.auditing.subject import Pair, Subject
 from ldiv_db.database import postgres
 from ldiv_db.database.context import Context
 from ldiv_db.database.data_files import Table
-from ldiv_db.database.errors import AuditError, InfeasibleError, refused, rows_phrase
+from ldiv_db.database.errors import AuditError, InfeasibleError, count_phrase, refused, rows_phrase
 from ldiv_db.database.names import Relation
+from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.sources import GROUP_ID
 from ldiv_db.publishing.draft import require_rows, write_rows
-from ldiv_db.publishing.pairings import CombinationsDecision, LimitedAttribute, limits_of, plan_combinations
+from ldiv_db.publishing.pairings import CombinationsDecision, LimitedAttribute, plan_combinations, promised_limits
 from ldiv_db.publishing.series_draft import MATCHED, ReleaseStart, SeriesDraft, match_rows
 from ldiv_db.publishing.series_target import ReleaseTables
-from ldiv_db.recoding.encoded import Renamed
-from ldiv_db.requirements import Attribute
+from ldiv_db.recoding.encode import Coding
+from ldiv_db.recoding.encoded import Encoded, Renamed
+from ldiv_db.requirements import Requirement, promised_by
 
 #: Makes a table of what a template selects, given the table, the template and what fills its parameters.
 Create = Callable[..., None]
@@ -48,29 +50,42 @@ AT_ONCE = -1
 
 @dataclass
 class DecomposedDraft(SeriesDraft):
-    """A decomposed release: the codes of the source and its new groups."""
+    """A decomposed release: its rows, the codes of their values, and its new groups."""
 
-    source: DecompositionCoding
+    encoded: Encoded
+    secrets: Sequence[Secret]
     groups: Groups
 
     @property
+    def required(self) -> dict[str, list[Requirement]]:
+        """What is asked of each attribute in every group."""
+        resolved = self.start.resolved
+        asked, attributes = resolved.policy.of_groups, resolved.required.attributes.items()
+        return {name: [s.resolve(None, one) for s in asked if s.concerns(name)] for name, one in attributes}
+
+    @property
     def limits(self) -> list[LimitedAttribute]:
-        return limits_of([(secret.name, secret.l) for secret in self.source.sensitive])
+        promises = {name: promised_by(wanted) for name, wanted in self.required.items()}
+        return promised_limits(promises, self.start.source.same, self.series.secret)
+
+    @property
+    def primary(self) -> Secret:
+        return primary_of(self.start.resolved, self.secrets)
 
     def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None, made: Create | None = None) -> None:
         """As every draft; they are tables that stay, unless `made` makes others of what a template selects."""
-        source, shown = self.source, self.shown
+        secrets, shown = self.secrets, self.shown
         create: Create = made or self._create
         params: dict[str, Any] = {"last": self.series.last_group, "group_id": GROUP_ID}
-        create(tables.people, "publishing/list_people", rows=self.rows, new=shown, shown=source.shown, **params)
+        create(tables.people, "publishing/list_people", rows=self.rows, new=shown, shown=self.encoded.kept, **params)
         params |= {"shown": shown, "before": before.values if before else None}
         if tables.count is not None:
-            columns: dict[str, Any] = {"attribute": source.primary, "count": tables.count}
+            columns: dict[str, Any] = {"attribute": self.primary, "count": tables.count}
             create(tables.values, "publishing/count_values", **params, **columns)
             return
-        create(tables.values, "publishing/order_values", secrets=source.sensitive, **params)
+        create(tables.values, "publishing/order_values", secrets=secrets, **params)
         if tables.marginals is not None:
-            create(tables.marginals, "publishing/list_marginals", secrets=source.sensitive, shown=shown)
+            create(tables.marginals, "publishing/list_marginals", secrets=secrets, shown=shown)
 
     def _create(self, where: Table, template: str, **params: Any) -> None:
         source, target = self.start.source, self.start.resolved.target
@@ -78,28 +93,27 @@ class DecomposedDraft(SeriesDraft):
         self.note(write_rows(self.engine, where, target, template, params, types))
 
     def audit_tables(self, tables: ReleaseTables, counts: dict[str, Any], short_groups: int) -> list[Audit]:
-        engine, resolved = self.engine, self.start.resolved
-        subject = Subject(tables.people, [], pair=Pair(tables.values, GROUP_ID, tables.count))
-        asked, audits = resolved.policy.of_groups, []
-        for name in resolved.limits:
-            required = [spec.resolve(None, Attribute(name)) for spec in asked if spec.concerns(name)]
-            audits.append(audit_table(engine, subject, name, required))
-        require_good(audits)
+        engine, pair = self.engine, Pair(tables.values, GROUP_ID, tables.count)
+        subject = Subject(tables.people, [], pair=pair, same=self.start.source.same)
+        audits = [audit_table(engine, subject, name, wanted) for name, wanted in self.required.items()]
+        own = engine.select("own", self.shown, "row_id", ("group_no", "class_id"))
+        beside = audit_individuals(engine, self.encoded, own) if self.rows_new else []
+        require_good([*audits, *beside])
         people = engine.count(tables.people)
         require_rows(people, counts["rows_kept"] + self.rows_new)
         for audit in audits:
             if (audit.rows, audit.unmatched_groups) != (people + counts["counterfeits"], short_groups):
                 raise AuditError(f"{audit.sensitive}: the two tables do not have the same rows in each group")
-        for name in resolved.limits if tables.marginals else ():
+        for name in self.required if tables.marginals else ():
             alike = {"one": tables.values, "other": tables.marginals}
             if engine.scalar("publishing/count_unlike", columns=[name], **alike):
                 raise AuditError(f"{name}: groups and combinations do not have the same values")
-        return audits
+        return [*audits, *beside]
 
     def figures(self) -> dict[str, Any]:
         groups = self.groups
         return {
-            "primary": self.source.primary.name,
+            "primary": self.primary.name,
             "rows_placed": groups.placed,
             "residual": sorted((rows for _, rows in groups.residual if rows), reverse=True),
             "noise": [dict(vars(lost)) for lost in groups.lost],
@@ -114,29 +128,35 @@ class DecomposedDraft(SeriesDraft):
         outside = self.matched.rows_in - self.matched.left_out - self.groups.rows
         is_last = outside and self.start.source.key is None
         left = f"{rows_phrase(outside)} found no group, and no release without a key takes them up: lower l"
-        told = [*([left] if is_last else []), *([note] if note else [])]
+        repeated, what = self.groups.repeated, "would have two rows of a person: their rows wait"
+        parted = [f"{count_phrase(repeated, 'group', 'groups')} {what}"] if repeated else []
+        told = [*parted, *([left] if is_last else []), *([note] if note else [])]
         return [*map(str, self.groups.refused), *self.start.resolved.warnings, *told]
 
 
 def plan_groups(
     start: ReleaseStart,
     context: Context,
-    coding: DecompositionCoding,
+    coding: Coding,
     world: Relation | None = None,
     side_columns: Sequence[Renamed] = (),
 ) -> DecomposedDraft:
     """The release of the source, or of a `world`, as it will be; raises if it cannot be made."""
     engine, resolved, series, matched = start.engine, start.resolved, start.series, match_rows(start, coding, world)
     options = decomposition_options(resolved.algorithm, resolved.options)
-    rows = coding.encode(matched.rows, side_columns, MATCHED)
+    encoded = coding.encode(matched.rows, side_columns, MATCHED)
+    rows, secrets = encoded.rows, secrets_of(engine, resolved, coding.sensitive)
+    primary = primary_of(resolved, secrets)
     is_last = resolved.transparent or resolved.source.key is None
     keeps_back = resolved.algorithm == "decomposition_plus" and not is_last
     waits = options.starvation if keeps_back else AT_ONCE
-    attributes = (coding.primary, coding.others)
-    task = Grouping(engine, rows, *attributes, options, resolved.source.seed, series.next, context.listener.on_progress)
+    others = tuple(secret for secret in secrets if secret is not primary)
+    whose = encoded.individual.code if encoded.individual else None
+    coins = (resolved.source.seed, series.next)
+    task = Grouping(engine, rows, primary, others, options, *coins, context.listener.on_progress, whose)
     groups = make_groups(task, rows, waits)
     if not groups.count and not series.groups:
-        raise InfeasibleError(_no_group_reason(coding.primary, groups))
+        raise InfeasibleError(_no_group_reason(primary, groups))
     outside = matched.rows_in - matched.left_out - groups.rows
     if resolved.transparent and outside > 0:  # frequent values would wait: of those who are not there more is known
         what = f"{rows_phrase(outside)} found no group, and a transparent release has all of them"
@@ -145,12 +165,17 @@ def plan_groups(
     if resolved.algorithm != "anatomy" and series.releases:
         combined = CombinationsDecision(options.combinations, published=False)
     elif resolved.algorithm != "anatomy":
-        combined = plan_combinations(engine, options.combinations, groups.shown, coding.sensitive)
+        combined = plan_combinations(engine, options.combinations, groups.shown, secrets)
     return DecomposedDraft(
-        *(start, matched, rows, groups.shown, groups.count, groups.rows, coding, groups),
+        *(start, matched, rows, groups.shown, groups.count, groups.rows, encoded, secrets, groups),
         combined=combined,
         threshold=waits,
     )
+
+
+def primary_of(resolved: Resolved, secrets: Sequence[Secret]) -> Secret:
+    """The attribute of whose values each group has different ones."""
+    return next(secret for secret in secrets if secret.name.lower() == resolved.primary.lower())
 
 
 def decomposition_options(name: str, given: Mapping[str, Any]) -> DecompositionOptions:

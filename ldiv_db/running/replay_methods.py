@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm
-from ldiv_db.algorithms.decomposition.encode import DecompositionCoding
-from ldiv_db.algorithms.decomposition.encode import read_source as read_decomposed
 from ldiv_db.attacking.covering import LabelAxis
 from ldiv_db.database import catalog
 from ldiv_db.database.catalog import columns_of
@@ -43,7 +41,7 @@ from ldiv_db.running.run_spec import resolve_algorithm
 _ROW_NO = Renamed(Identifier("row_no"), Identifier("row_no"))
 _FOLDER = "running/replaying"
 #: Columns of a source's copy that worlds give out: sensitive values, and what is kept, if that stands beside them.
-_VALUES, _VALUES_AND_KEPT = "s", "swk"
+_VALUES, _VALUES_AND_KEPT = "sw", "swk"
 
 
 @dataclass(frozen=True)
@@ -119,7 +117,7 @@ class NumberedPeople:
 
 @dataclass
 class Method(ABC):
-    """A policy and its source, read once; it makes the release of any world, by any seed.
+    """A policy and its source, read once: its codes; it makes the release of any world, by any seed.
 
     `release` are the tables that were published.
     """
@@ -128,10 +126,15 @@ class Method(ABC):
     resolved: Resolved
     people: NumberedPeople
     release: Sequence[ComparedTable]
+    coding: Coding
 
     @property
     def engine(self) -> Engine:
         return self.subject.engine
+
+    def coded(self, seed: int) -> Coding:
+        """The codes by another seed."""
+        return self.coding if seed == self.coding.source.seed else self.coding.reseeded(seed)
 
     @abstractmethod
     def make(self, world: Relation, seed: int) -> MadeRelease:
@@ -201,15 +204,10 @@ def _one_table(subject: ReplaySubject, resolved: Resolved) -> tuple[list[Compare
 
 @dataclass
 class ClassesMethod(Method):
-    """A method with the source read once: its codes, and what the policy requires of its values."""
+    """A method whose release is one table."""
 
-    coding: Coding
     #: Whether the release is a file of texts.
     texts: bool
-
-    def coded(self, seed: int) -> Coding:
-        """The codes by another seed."""
-        return self.coding if seed == self.coding.source.seed else self.coding.reseeded(seed)
 
     def shown(self, encoded: Encoded, recoding: Recoding, class_id: bool) -> MadeRelease:
         """The release of an encoded world, whose classes are recoded."""
@@ -261,11 +259,9 @@ class GroupsMethod(Method):
     """
 
     start: ReleaseStart
-    coding: DecompositionCoding
 
     def make(self, world: Relation, seed: int) -> MadeRelease:
-        start = self.start.by_seed(seed)
-        draft = plan_groups(start, Context(), self.coding, world, [_ROW_NO])
+        draft = plan_groups(self.start.by_seed(seed), Context(), self.coded(seed), world, [_ROW_NO])
         made: dict[Table, Table] = {}
 
         def create(target: Table, template: str, **params: Any) -> None:
@@ -308,15 +304,13 @@ def _method_of_series(subject: ReplaySubject, policy: Policy) -> Method:
         raise refused("target.file", what, "copy its tables to the source's database, under the prefix")
     start = first_start(engine, resolved)
     tables = _first_tables(subject, start.target)
+    coding = read_source(engine, start.source, keyed=True)
+    people = NumberedPeople.of(engine, coding.snapshot, _VALUES if policy.decomposes else _VALUES_AND_KEPT, coding.key)
     if policy.decomposes:
-        coding = read_decomposed(engine, resolved)
-        people = NumberedPeople.of(engine, coding.snapshot, _VALUES, coding.key)
         release = compared(subject, resolved, tables, {table: table for table in tables.all})
-        return GroupsMethod(replace(subject, labels=()), resolved, people, release, start, coding)
+        return GroupsMethod(replace(subject, labels=()), resolved, people, release, coding, start)
     release, _ = _one_table(subject, resolved)
-    coded = read_source(engine, start.source, keyed=True)
-    people = NumberedPeople.of(engine, coded.snapshot, _VALUES_AND_KEPT, coded.key)
-    return SeriesMethod(subject, resolved, people, release, coded, False, start)
+    return SeriesMethod(subject, resolved, people, release, coding, False, start)
 
 
 def _first_tables(subject: ReplaySubject, target: SeriesTarget) -> ReleaseTables:

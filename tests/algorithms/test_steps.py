@@ -22,8 +22,8 @@ from ldiv_db.requirements import Distribution
 def attribute(engine, number, codes, l):
     """A sensitive attribute of the codes, which are its values."""
     counts = Counter(codes)
-    rows = [(code, n, code, code) for code, n in sorted(counts.items())]
-    columns = {"value": "INTEGER", "rows": "BIGINT", "code": "INTEGER", "leaf": "INTEGER"}
+    rows = [(code, n, code, code, False) for code, n in sorted(counts.items())]
+    columns = {"value": "INTEGER", "rows": "BIGINT", "code": "INTEGER", "leaf": "INTEGER", "is_free": "BOOLEAN"}
     dictionary = engine.load(f"dictionary_{number}", columns, rows)
     name = Identifier(f"s{number}")
     distribution = Distribution(sorted(counts.values(), reverse=True))

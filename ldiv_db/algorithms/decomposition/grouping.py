@@ -17,6 +17,12 @@ p says who is in these places. So, given everything that is published, each way 
 is equally likely, and a person has a value with the probability that is its share of the group. Over releases people
 keep their groups, and each release deals anew those who have none.
 
+Where rows are of people who may have several, groups are made as if they had not, and those with two rows of somebody
+are given up. Which these are follows from who is in a group, whoever of them is in which of its places: of a group that
+is published each way is still as likely. Nothing is exchanged for that, as a place would tell who was not in another.
+Values that are written differently are one to `T`'s codes, and spellings go with them; what is harmless may stand in a
+group as often as it will, as if each row had a value of its own.
+
 Not covered: who knows who was kept back in an earlier release (rows that wait come first, and frequent values wait);
 noise, as a value that stands in place of another is nobody's, and that other one is more frequent than is published;
 who knows some of a person's sensitive values (see `publishing.pairings`).
@@ -24,8 +30,9 @@ who knows some of a person's sensitive values (see `publishing.pairings`).
 
 from __future__ import annotations
 
+import itertools
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -35,7 +42,8 @@ from ldiv_db.algorithms.base import Options, Progress
 from ldiv_db.algorithms.neighbours.passes import choose, sides_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
-from ldiv_db.database.names import NamedAfter, Relation
+from ldiv_db.database.names import Identifier, NamedAfter, Relation
+from ldiv_db.database.queries import Where
 from ldiv_db.recoding.encoded import SensitiveAxis
 from ldiv_db.requirements.guarantees import most_classes
 
@@ -61,8 +69,8 @@ class DecompositionOptions(Options):
 class Secret(SensitiveAxis):
     """A sensitive attribute with its l; `nodes` (node, low, high, height) is its taxonomy's, if it has one.
 
-    `dictionary` is (value, rows, code, leaf), codes in the order of values. `counts` and `links` are there while
-    groups are made: (group_no, code, n, most, size) and (primary_code, code).
+    `dictionary` is (value, rows, code, leaf, is_free). `counts` and `links` are there while groups are made: (group_no,
+    code, n, most, size) and (primary_code, code); `spelled` (code, own) is how another's value is written as noise.
     """
 
     number: int
@@ -72,6 +80,7 @@ class Secret(SensitiveAxis):
     counts: Relation | None = None
     links: Relation | None = None
     noise: Relation | None = None
+    spelled: Relation | None = None
 
     @property
     def name(self) -> str:
@@ -89,6 +98,7 @@ class Grouping:
     """Rows to be grouped: `rows` is (row_id, the codes, group_id, waited), of which those without a group_id.
 
     Once they are dealt, it is (row_id, source_id, the codes, waited) of these, `row_id` being a place that coins gave.
+    No group has two rows of one `individual`, a column of the rows.
     """
 
     engine: Engine
@@ -99,6 +109,7 @@ class Grouping:
     seed: int = 0
     release: int = 1
     progress: Progress = lambda done, total: None
+    individual: Identifier | None = None
 
     @property
     def coins(self) -> str:
@@ -116,18 +127,23 @@ class Grouping:
         return flow
 
 
-def largest_l_quotas(counts: Sequence[int], l: int, waits: Sequence[int] | None = None) -> tuple[int, list[int]]:
+def largest_l_quotas(
+    counts: Sequence[int], l: int, waits: Sequence[int] | None = None, free: Collection[int] = ()
+) -> tuple[int, list[int]]:
     """The most groups of l rows with different values, and how many rows of each value they take; `counts` fall.
 
     What is beyond l rows a group is taken off values that are in no more rows than there are groups, one row each:
     there are more of these values than such rows (Theorem 2). Those go first of which a row has waited least (`waits`).
+    Each row of the values in the places that are `free` is as one of a value of its own.
     """
-    groups = most_classes(counts, l)
-    quotas = [min(count, groups) for count in counts]
+    groups = most_classes([n for i, n in enumerate(counts) if i not in free], l, sum(counts[i] for i in free))
+    quotas = [count if place in free else min(count, groups) for place, count in enumerate(counts)]
     surplus = sum(quotas) - groups * l
-    whole = [place for place, count in enumerate(counts) if count <= groups]
-    for place in sorted(whole, key=lambda place: waits[place] if waits else 0)[:surplus]:
-        quotas[place] -= 1
+    whole = [place for place, count in enumerate(counts) if count <= groups or place in free]
+    for place in sorted(whole, key=lambda place: waits[place] if waits else 0):
+        taken = min(surplus, quotas[place] if place in free else 1)
+        quotas[place] -= taken
+        surplus -= taken
     return groups, quotas
 
 
@@ -150,14 +166,13 @@ def seat_rows(task: Grouping) -> tuple[Relation, int, list[tuple[int, int]]]:
     engine, primary = task.engine, task.primary
     buckets = _buckets(task)
     counts, waits = [rows for _, rows, _ in buckets], [waited for *_, waited in buckets]
-    groups, quotas = largest_l_quotas(counts, primary.l, waits)
-    start, slots = 0, []
-    for (code, *_), quota in zip(buckets, quotas, strict=True):
-        slots.append((code, quota, start, max(0, start + quota - groups)))
-        start = (start + quota) % groups if groups else 0
-    columns = {"code": "INTEGER", "quota": "BIGINT", "start": "BIGINT", "wrapped": "BIGINT"}
-    loaded = engine.load("quotas", columns, slots)
-    members = task.flow(quotas=loaded).step("members", "seat_rows")
+    harmless = {code for (code,) in engine.find(primary.dictionary, "code", where=[Where("is_free", True)])}
+    free = [place for place, (code, *_) in enumerate(buckets) if code in harmless]
+    groups, quotas = largest_l_quotas(counts, primary.l, waits, free)
+    starts = itertools.accumulate(quotas, initial=0)
+    slots = [(code, quota, start) for (code, *_), quota, start in zip(buckets, quotas, starts, strict=False)]
+    loaded = engine.load("quotas", {"code": "INTEGER", "quota": "BIGINT", "start": "BIGINT"}, slots)
+    members = task.flow(quotas=loaded, groups=max(groups, 1)).step("members", "seat_rows")
     engine.drop(loaded)
     residual = [(code, rows - quota) for (code, rows, _), quota in zip(buckets, quotas, strict=True)]
     return members, groups, residual

@@ -94,8 +94,23 @@ def release_refused(task: Grouping, members: Relation) -> tuple[Relation, list[R
     return members, shortfalls
 
 
-def add_noise(task: Grouping, members: Relation) -> tuple[Grouping, list[NoiseLoss]]:
-    """The task whose attributes have their `noise` (row_id, group_no, code, other, height), and what it cost."""
+def part_people(task: Grouping, members: Relation, whole: Relation) -> tuple[Relation, int]:
+    """The members without groups that have several rows of a person in `whole`, and how many these were."""
+    if task.individual is None:
+        return members, 0
+    known = {"dealt": task.rows, "rows": whole, "individual": task.individual}
+    repeated = task.engine.materialise("repeated", "decomposition/list_repeated", members=members, **known)
+    groups = task.engine.count(repeated)
+    members = regroup(task, members, refused=repeated)
+    task.engine.drop(repeated)
+    return members, groups
+
+
+def add_noise(task: Grouping, members: Relation, whole: Relation) -> tuple[Grouping, list[NoiseLoss]]:
+    """The task whose attributes have their `noise` (row_id, group_no, code, other, height), and what it cost.
+
+    What stands in place of a value is written as in a row of `whole`.
+    """
     engine = task.engine
     others, lost = [], []
     with engine.scope() as scope:
@@ -103,7 +118,9 @@ def add_noise(task: Grouping, members: Relation) -> tuple[Grouping, list[NoiseLo
         rows = engine.count(members, Where("group_no", 0, ">"))
         for attribute in counted.others:
             noise, random = _noise_of(counted, members, attribute)
-            others.append(replace(attribute, noise=scope.keep(noise)))
+            spelled = {"rows": whole, "attribute": attribute, "coins": task.coins}
+            own = engine.materialise("spelled", "decomposition/spell_values", **spelled) if attribute.own else None
+            others.append(replace(attribute, noise=scope.keep(noise), spelled=own and scope.keep(own)))
             changed, heights = engine.count(noise), [engine.total(part, "height") for part in (noise, random)]
             means = [height / (attribute.height * changed) if changed else 0.0 for height in heights]
             lost.append(NoiseLoss(attribute.name, rows, changed, *means))
@@ -171,7 +188,8 @@ class Groups:
     """New groups: `shown` is (row_id, group_no, the codes to be published), group_no from 1 without gaps.
 
     `residual` has the rows left over of each primary code after largest-l, which made `formed` groups; `refused` says
-    what groups could not reach, `placed` how many starved rows joined one.
+    what groups could not reach, `placed` how many starved rows joined one, `repeated` how many groups had two rows of a
+    person and are given up.
     """
 
     shown: Relation
@@ -182,6 +200,7 @@ class Groups:
     refused: Sequence[Refused]
     lost: Sequence[NoiseLoss]
     placed: int
+    repeated: int
     exchanges: Sequence[int]
 
 
@@ -197,7 +216,8 @@ def make_groups(task: Grouping, whole: Relation, threshold: int) -> Groups:
         members, exchanges = exchange(task, members)
         members, refused = release_refused(task, members)
         members, placed = place_starved(task, members, threshold)
-        noisy, lost = add_noise(task, members)
-        shown = scope.keep(noisy.flow(members, dealt=task.rows).step("shown", "apply_noise"))
+        members, repeated = part_people(task, members, whole)
+        noisy, lost = add_noise(task, members, whole)
+        shown = scope.keep(noisy.flow(members, dealt=task.rows).step("shown", "apply_noise", rows=whole))
         groups, rows = engine.most(shown, "group_no") or 0, engine.count(shown)
-    return Groups(shown, groups, rows, formed, residual, refused, lost, placed, exchanges)
+    return Groups(shown, groups, rows, formed, residual, refused, lost, placed, repeated, exchanges)
