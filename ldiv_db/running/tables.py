@@ -22,7 +22,6 @@ from ldiv_db.database.errors import AuditError, refuse, refused
 from ldiv_db.database.names import Identifier
 from ldiv_db.display import Shown
 from ldiv_db.policy.document import Policy
-from ldiv_db.policy.limits import limit_problems
 from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.published import open_each
 from ldiv_db.policy.quasi_identifiers import column_problems
@@ -107,8 +106,6 @@ def resolve_tables(opened: OpenedTables) -> list[MemberTable]:
         policy = policies[linked.name].with_source(Frame(rows[linked.name], str(linked.table.source)))
         with problems.collected(f"tables.{linked.name}"):
             resolved, algorithm = resolve_algorithm(engine, policy, folder)
-            if algorithm.traits.recodes_globally:
-                refuse(limit_problems(opened.policy, "a global recoding", algorithm=algorithm.name))
             found.append(MemberTable(linked, resolved, algorithm, as_read(engine, policy, linked.relation)))
     refuse(told_once(problems.found))
     return found
