@@ -18,25 +18,28 @@ from ldiv_db.database.errors import DatabaseError, refused
 GUARDS = ("row policies",)
 
 
-@dataclass(frozen=True)
-class TraitsThere:
-    """The words of a dialect; those of most are the defaults.
+@dataclass(frozen=True, kw_only=True)
+class Transactions:
+    """The words of a transaction, and of what keeps others off a table meanwhile."""
 
-    `{here}` is a schema's name as a value, `{within}` the name before a point.
-    """
+    #: What begins a transaction where a driver does not; what is set for it alone.
+    begin: str = "BEGIN"
+    settings: tuple[str, ...] = ()
+    #: The SELECT of what is set besides, as the session lacks it; `{run}` says which run it is.
+    lacking: str = ""
+    #: What keeps other writers off a table; whether one of two transactions that publish to it waits or fails.
+    lock: str = ""
+    holds_off: bool = False
+    #: What is set for a transaction once the table is locked, by a SELECT, which begins the moment that it reads.
+    locked: str = ""
 
-    #: What it is called.
-    name: str
-    #: What our statements were executed on; nothing where that never was the service itself, but `tried` alone.
-    executed: str = ""
-    tried: str = "parsed and resolved, "
-    #: The SELECT of its version; nothing where it tells none.
-    version: str = "SELECT version()"
+
+@dataclass(frozen=True, kw_only=True)
+class Replacing:
+    """How a table is made and replaced, and what is lost beside its rows."""
+
     #: What ends the history of a `{table}`, where whoever reads it finds the release that was replaced.
     history: str = ""
-    #: The modules that its connections come from, and what drivers of ADBC call its vendor.
-    modules: tuple[str, ...] = ()
-    vendor: str = ""
     #: Whether a table that was made can be taken back, so that a release is one transaction.
     takes_back: bool = False
     #: Whether a table is replaced by the rows of a SELECT in one statement.
@@ -52,20 +55,18 @@ class TraitsThere:
     withdrawn: str = ""
     #: What makes a `{table}` its owner's alone, whatever the default privileges grant on every table that is made.
     withhold: str = ""
-    #: How a driver that does not say marks a value that is bound by its place.
-    mark: str = "?"
-    #: How long a statement may be that has rows as literals; 0 where values are bound.
-    written_down: int = 0
-    #: What begins a transaction where a driver does not; what is set for it alone.
-    begin: str = "BEGIN"
-    settings: tuple[str, ...] = ()
-    #: The SELECT of what is set besides, as the session lacks it; `{run}` says which run it is.
-    lacking: str = ""
-    #: What keeps other writers off a table; whether one of two transactions that publish to it waits or fails.
-    lock: str = ""
-    holds_off: bool = False
-    #: What is set for a transaction once the table is locked, by a SELECT, which begins the moment that it reads.
-    locked: str = ""
+    #: What stands between a new table's name, or its columns, and AS.
+    storage: str = ""
+    #: What changes rows.
+    update: str = "UPDATE {table} SET {values} WHERE {where}"
+    #: What has a table counted, to plan with it.
+    analyze: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schemas:
+    """Where tables are looked up, and how schemas are made."""
+
     #: The SELECTs of the names of tables in a schema, of the schema that names are looked up in, and of all schemas.
     tables: str = "SELECT table_name FROM {catalog}information_schema.tables WHERE table_schema = {here}"
     here: str = "CURRENT_SCHEMA()"
@@ -77,12 +78,12 @@ class TraitsThere:
     schema: str = "CREATE SCHEMA IF NOT EXISTS {}"
     no_more_schema: str = "DROP SCHEMA IF EXISTS {}"
     go_back: str = ""
-    #: What stands between a new table's name, or its columns, and AS.
-    storage: str = ""
-    #: What changes rows.
-    update: str = "UPDATE {table} SET {values} WHERE {where}"
-    #: What has a table counted, to plan with it.
-    analyze: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparedRows:
+    """How equal rows are counted, and how it is known that rows are still the same."""
+
     #: How a row is repeated as a count says: by a function that gives `rows`, or a `list`, of rows in order.
     repeats: str = ""
     #: A number that rows make by their values in the columns `{0}`, whatever their order; nothing where none is known.
@@ -93,17 +94,46 @@ class TraitsThere:
     unchanged: str = ""
     #: The SELECT of the columns of a table in which equal values are written alike.
     exact: str = ""
+    #: Whether it joins two tables by IS NOT DISTINCT FROM pair by pair, or not at all, where lists or texts hash.
+    hashes: bool = False
+    #: The collation that compares text by bytes; nothing where statements compare it as its column says.
+    by_bytes: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrittenValues:
+    """How values and their types are written and sent."""
+
+    #: How a driver that does not say marks a value that is bound by its place.
+    mark: str = "?"
+    #: How long a statement may be that has rows as literals; 0 where values are bound.
+    written_down: int = 0
     #: The types whose values a driver is handed as text, beside times.
     texts: tuple[str, ...] = ()
     #: Its type for whole numbers beyond 64 bits, and for others of ours that it has by another name.
     huge: str = "DECIMAL(38, 0)"
     types: Mapping[str, str] = field(default_factory=dict)
-    #: Whether it joins two tables by IS NOT DISTINCT FROM pair by pair, or not at all, where lists or texts hash.
-    hashes: bool = False
     #: The text that ends a whole statement.
     ending: str = ""
-    #: The collation that compares text by bytes; nothing where statements compare it as its column says.
-    by_bytes: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TraitsThere(Transactions, Replacing, Schemas, ComparedRows, WrittenValues):
+    """The words of a dialect; those of most are the defaults.
+
+    `{here}` is a schema's name as a value, `{within}` the name before a point.
+    """
+
+    #: What it is called.
+    name: str
+    #: What our statements were executed on; nothing where that never was the service itself, but `tried` alone.
+    executed: str = ""
+    tried: str = "parsed and resolved, "
+    #: The SELECT of its version; nothing where it tells none.
+    version: str = "SELECT version()"
+    #: The modules that its connections come from, and what drivers of ADBC call its vendor.
+    modules: tuple[str, ...] = ()
+    vendor: str = ""
 
     @property
     def caution(self) -> str:
