@@ -15,7 +15,7 @@ from typing import Any
 from ldiv_db.attacking.attacks import Attacks
 from ldiv_db.attacking.columns import with_people
 from ldiv_db.attacking.question import Replay
-from ldiv_db.auditing.audit import Audit, Audits, Watch
+from ldiv_db.auditing.audit import Audit, Audits, Observer
 from ldiv_db.auditing.check import AuditRequest
 from ldiv_db.auditing.check import check as check_table
 from ldiv_db.auditing.statement import check_statement
@@ -124,7 +124,7 @@ def check(con: Any, request: AuditRequest) -> Audits:
         return audit_asked(engine, request, policy)
 
 
-def audit_asked(engine: Engine, request: AuditRequest, policy: Policy | None, watch: Watch | None = None) -> Audits:
+def audit_asked(engine: Engine, request: AuditRequest, policy: Policy | None, watch: Observer | None = None) -> Audits:
     """The audits that are asked for, of a table or of all tables of a policy; `watch` sees the classes."""
     policy = policy and of_published(policy, request.table)
     if policy is not None and policy.is_apart:

@@ -32,7 +32,7 @@ SEEING = "algorithm: auto, tds or incognito, in a run of its own"
 #: Called with (done, total) units of work while an algorithm runs.
 Progress = Callable[[int, int], None]
 #: Called with a line on how a search stands, or with the name of a stage that begins.
-Report = Callable[[str], None]
+Announce = Callable[[str], None]
 #: Stages by name, each with its work: the cells that it looks at, or what an algorithm says.
 Stages = Sequence[tuple[str, int]]
 
@@ -91,7 +91,7 @@ class Task:
     requirements: Sequence[Requirement]
     seed: int = 0
     progress: Progress = lambda done, total: None
-    report: Report = lambda text: None
+    report: Announce = lambda text: None
     wanted: Mapping[str, Sequence[Requirement]] = field(default_factory=dict)
     #: Whether classes must tell no more to whoever knows how they were made.
     transparent: bool = False
@@ -105,7 +105,7 @@ class Task:
     #: The share of the rows that may be left out, None for any.
     suppression: Decimal | None = None
     #: Told in a few words what begins.
-    stage: Report = lambda text: None
+    stage: Announce = lambda text: None
     #: Told what an algorithm has before it after all.
     ahead: Callable[[Stages], None] = lambda stages: None
     #: Whose the rows are that are published, where the table has their units.

@@ -38,7 +38,7 @@ ROUNDS = 3
 #: A slot of a person in a class costs as many pairs: each round looks at it several times for each value.
 SLOT = 2
 #: A person in beliefs, which are whole numbers: sums do not depend on the order of rows.
-PERSON = 10**6
+PERSON_UNITS = 10**6
 #: The weight of a combination's likeliest value; what is less likely by more has the weight 1.
 MOST = 10**9
 
@@ -107,7 +107,9 @@ class DeFinetti(Attacker):
         )
         self.features = self.marks[: len(names)]
         with read_exactly(engine, first.subject.table) as published:
-            flow = EngineFlow(engine, _FOLDER, published=published, classes=first.listed, group=group, unit=PERSON)
+            flow = EngineFlow(
+                engine, _FOLDER, published=published, classes=first.listed, group=group, unit=PERSON_UNITS
+            )
             self.cells = flow.step(
                 "cells", "attacking/covering/list_cells", people=published, axes=self.marks, person=None
             )
@@ -145,7 +147,7 @@ class DeFinetti(Attacker):
 
     def _judged(self, target: AttackedAttribute) -> dict[str, Any]:
         """Counts the guesses that are right, of those that learned and of those that did not."""
-        flow = EngineFlow(target.engine, _FOLDER, cells=self.cells, features=self.features, unit=PERSON)
+        flow = EngineFlow(target.engine, _FOLDER, cells=self.cells, features=self.features, unit=PERSON_UNITS)
         with flow.scope():
             flow.step("numbers", "number_values", totals=target.classes.totals)
             flow.step("shown", "list_values", histogram=target.histogram)

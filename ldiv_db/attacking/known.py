@@ -30,7 +30,7 @@ class KnownPeople:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Work:
+class AttackWork:
     """The work that attacks may take."""
 
     tries: int = asked(TRIES, "How many people to try attacks on.", least=1, most=MOST_TRIES)

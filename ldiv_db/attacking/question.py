@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.attacking.columns import Columns, columns_asked, columns_by_policy
-from ldiv_db.attacking.known import KnownPeople, KnownValues, Narrowing, Work
+from ldiv_db.attacking.known import AttackWork, KnownPeople, KnownValues, Narrowing
 from ldiv_db.auditing.check import (
     CheckRequest,
     NamedPair,
@@ -93,7 +93,7 @@ class OtherReleases:
 
 
 @dataclass(frozen=True)
-class AttackRequest(KnownPeople, KnownValues, Narrowing, OtherReleases, Work, NamedPair, Listening, NamedTable):
+class AttackRequest(KnownPeople, KnownValues, Narrowing, OtherReleases, AttackWork, NamedPair, Listening, NamedTable):
     """The knowledge of attackers of a published table, the attacks that they try, and the promises of the table."""
 
     require: GivenRequirement | Iterable[GivenRequirement] | None = None

@@ -108,7 +108,7 @@ class Audits(Shown, list[Audit]):
 
 
 #: Is shown every requirement's measures (class_no, rows, reached, margin) while the classes are there.
-Watch = Callable[[str, Requirement, Counted, Relation], None]
+Observer = Callable[[str, Requirement, Counted, Relation], None]
 #: Counts how many people of a population each class of a table covers, (class_no, rows), by the population's name and
 #: for the requirements on it; raises PolicyError if these cannot be judged, as classes share people.
 CountPeople = Callable[[Engine, Counted, str, Sequence[Requirement]], Relation]
@@ -122,7 +122,7 @@ class Judging:
     reading; None asks for it where it costs little.
     """
 
-    watch: Watch | None = None
+    watch: Observer | None = None
     people: CountPeople | None = None
     twice: bool | None = False
 

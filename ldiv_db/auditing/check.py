@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.auditing.audit import Audit, CountPeople, Judging, Watch, audit_each
+from ldiv_db.auditing.audit import Audit, CountPeople, Judging, Observer, audit_each
 from ldiv_db.auditing.centres import require_within
 from ldiv_db.auditing.kept import warn_of_release
 from ldiv_db.auditing.people_names import people_warning
@@ -230,7 +230,7 @@ class AuditRequest(NamedPair, NamedTable):
         )
 
 
-def check(engine: Engine, table: Table, request: CheckRequest, watch: Watch | None = None) -> list[Audit]:
+def check(engine: Engine, table: Table, request: CheckRequest, watch: Observer | None = None) -> list[Audit]:
     """The audits of any published table, one a sensitive attribute, or one of its rows alone if there is none.
 
     Where people are asked about and no column identifies the person, they have the figures of rows and no verdict,

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ldiv_db.auditing.audit import Audit, Judging, Watch, audit_table
+from ldiv_db.auditing.audit import Audit, Judging, Observer, audit_table
 from ldiv_db.auditing.check import AuditRequest, check_request, request_problems
 from ldiv_db.auditing.kept import warn_of_release
 from ldiv_db.auditing.subject import Subject
@@ -168,7 +168,7 @@ class PublishedTables:
         problems.refuse()
         return cls(engine, policy, in_order(tables), attributes, required_of_people(policy.require, wanted))
 
-    def audits(self, twice: bool | None = None, watch: Watch | None = None) -> list[Audit]:
+    def audits(self, twice: bool | None = None, watch: Observer | None = None) -> list[Audit]:
         """The audits of all tables together, with what is to be said of the columns that are kept."""
         first, *others = audit_tables(self.engine, self.tables, self.wanted, twice, watch)
         return [replace(first, warnings=(*first.warnings, *self.warnings())), *others]
@@ -189,7 +189,7 @@ class PublishedTables:
             yield JoinedTables.of(self.engine, self.tables)
 
 
-def check_tables(engine: Engine, policy: Policy, asked: AuditRequest, watch: Watch | None = None) -> list[Audit]:
+def check_tables(engine: Engine, policy: Policy, asked: AuditRequest, watch: Observer | None = None) -> list[Audit]:
     """The audits of all published tables together, one a sensitive column of any, and one of people alone.
 
     They are read twice where that takes little time, or it is asked for. Raises PolicyError for what is asked of one
@@ -215,7 +215,7 @@ def audit_tables(
     tables: Sequence[PublishedTable],
     wanted: Mapping[str, Sequence[Requirement]],
     twice: bool | None = None,
-    watch: Watch | None = None,
+    watch: Observer | None = None,
 ) -> list[Audit]:
     """The audits of all tables together, one a sensitive column of any, and of people alone under an empty name.
 

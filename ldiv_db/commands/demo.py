@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from ldiv_db.commands.console import show
-from ldiv_db.commands.options import Json, Output, grouped
+from ldiv_db.commands.options import Json, OutputOptions, grouped
 from ldiv_db.database.errors import Problem, refuse
 from ldiv_db.database.templates import resource_folder
 from ldiv_db.reporting.text import demo_text
@@ -35,7 +35,7 @@ def demo_command(
         bool, typer.Option("--tables", help="Publish several tables as one release: those of a made-up clinic.")
     ] = False,
     directory: Annotated[Path | None, typer.Option(help="Keep the database and the policy in this folder.")] = None,
-    output: Output,
+    output: OutputOptions,
 ) -> None:
     """Anonymize a real data set and audit the release.
 

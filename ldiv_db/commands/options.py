@@ -191,7 +191,7 @@ SHARED = {
 
 
 @dataclass(frozen=True)
-class Output:
+class OutputOptions:
     """What a command shows: progress unless it is quiet, and its result as text or as one JSON object."""
 
     quiet: Quiet = False

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ldiv_db.commands.options import Database, DatabaseOptions, OptionsOf, Output, grouped
+from ldiv_db.commands.options import Database, DatabaseOptions, OptionsOf, OutputOptions, grouped
 from ldiv_db.commands.profile_tables import profile_release
 from ldiv_db.database.addresses import address_of
 from ldiv_db.database.counted import names_warehouse
@@ -36,7 +36,7 @@ def profile_command(
         bool, typer.Option("--show-values", help="Name sensitive values in the policy's comments.")
     ] = False,
     resources: DatabaseOptions,
-    output: Output,
+    output: OutputOptions,
 ) -> None:
     """Show how identifying a table's columns are, and propose a policy; writes nothing to the database.
 

@@ -11,7 +11,7 @@ import typer
 from ldiv_db.api import attack, measure
 from ldiv_db.attacking.question import AttackRequest
 from ldiv_db.commands.console import split_columns
-from ldiv_db.commands.options import Database, DatabaseOptions, OptionsOf, Output, Released, grouped
+from ldiv_db.commands.options import Database, DatabaseOptions, OptionsOf, OutputOptions, Released, grouped
 from ldiv_db.commands.table_options import AskedTable, Attributes
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.measuring.measure import MeasureRequest
@@ -28,7 +28,7 @@ def attack_command(
     attributes: Attributes,
     asked: Annotated[dict[str, Any], OptionsOf(AttackRequest)],
     resources: DatabaseOptions,
-    output: Output,
+    output: OutputOptions,
 ) -> None:
     """Attack a published table: compare what attackers gain with what the requirements promise.
 
@@ -92,7 +92,7 @@ def measure_command(
     policy: Annotated[Path | None, typer.Option(help="A policy: its source, quasi-identifiers and l.")] = None,
     wanted: Annotated[dict[str, Any], OptionsOf(MeasureRequest)],
     resources: DatabaseOptions,
-    output: Output,
+    output: OutputOptions,
 ) -> None:
     """Measure what any published table lost against its source; writes nothing.
 

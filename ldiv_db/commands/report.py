@@ -10,7 +10,7 @@ import typer
 
 from ldiv_db.api import Report, report
 from ldiv_db.commands.console import split_columns
-from ldiv_db.commands.options import Database, DatabaseOptions, OptionsOf, Output, grouped, of_data_file
+from ldiv_db.commands.options import Database, DatabaseOptions, OptionsOf, OutputOptions, grouped, of_data_file
 from ldiv_db.commands.table_options import AskedTable
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import refused
@@ -32,7 +32,7 @@ def _print_template(wanted: bool) -> None:
 
 
 @dataclass(frozen=True)
-class ReportOutput(Output):
+class ReportOutput(OutputOptions):
     """Where the report goes, and the report that is verified in its place."""
 
     out: Annotated[

@@ -15,7 +15,7 @@ from ldiv_db.commands.options import (
     Database,
     DatabaseOptions,
     OptionsOf,
-    Output,
+    OutputOptions,
     PolicyFile,
     ShowSeed,
     grouped,
@@ -40,7 +40,7 @@ def run_command(
     asked: Annotated[dict[str, Any], OptionsOf(RunRequest)],
     show_seed: ShowSeed = False,
     resources: DatabaseOptions,
-    output: Output,
+    output: OutputOptions,
 ) -> None:
     """Anonymize, audit and publish under a policy: all or nothing.
 
@@ -74,7 +74,7 @@ def plan_command(
     policy: PolicyFile,
     asked: Annotated[dict[str, Any], OptionsOf(PlanRequest)],
     resources: DatabaseOptions,
-    output: Output,
+    output: OutputOptions,
 ) -> None:
     """Show what a run would do, from counts alone; writes nothing.
 
@@ -110,7 +110,7 @@ def explore_command(
         Path | None, typer.Option(help="Write the map to this HTML file, which is replaced if it exists.")
     ] = None,
     resources: DatabaseOptions,
-    output: Output,
+    output: OutputOptions,
 ) -> None:
     """Compare variants of a policy by what each would lose and reveal; publishes nothing.
 

@@ -34,8 +34,8 @@ from ldiv_db.policy.sources import (
     UNSPECIFIED,
     GivenSource,
     as_decomposition,
+    as_source,
     policy_document,
-    read_source,
 )
 from ldiv_db.policy.tables import PolicyTable, qualified
 from ldiv_db.policy.targets import ONLY, GivenTarget, Target
@@ -203,7 +203,7 @@ class Policy(PolicyPart):
     def with_source(self, source: Any) -> Policy:
         """The same policy of another source: a name, a query, a frame or a relation."""
         try:
-            return self.model_copy(update={"source": read_source(source)})
+            return self.model_copy(update={"source": as_source(source)})
         except PydanticCustomError as error:
             raise refused("source", error.message()) from None
 

@@ -91,7 +91,7 @@ PolicySource = str | SourceQuery | Frame
 UNSPECIFIED = Frame(None)
 
 
-def read_source(value: Any) -> PolicySource:
+def as_source(value: Any) -> PolicySource:
     """The source as written, a frame if it is nothing that a document can hold; raises PydanticCustomError."""
     if isinstance(value, str | SourceQuery | Frame):
         return value
@@ -104,7 +104,7 @@ def read_source(value: Any) -> PolicySource:
     return Frame(value)
 
 
-GivenSource = Annotated[PolicySource, PlainValidator(read_source, json_schema_input_type=str | SourceQuery)]
+GivenSource = Annotated[PolicySource, PlainValidator(as_source, json_schema_input_type=str | SourceQuery)]
 
 
 def place_of(source: PolicySource) -> SourcePlace | None:
@@ -131,7 +131,7 @@ def open_source(engine: Engine, source: PolicySource, folder: Path, key: str = "
 def open_given(engine: Engine, given: Any, key: str) -> Table:
     """The table, or frame, that a caller gives for the argument `key`; raises PolicyError if it cannot be read."""
     try:
-        source = read_source(given)
+        source = as_source(given)
     except PydanticCustomError as error:
         what = "is required" if given is None else f"{error.message()}, or a frame"
         raise refused(key, what) from None
@@ -140,7 +140,7 @@ def open_given(engine: Engine, given: Any, key: str) -> Table:
 
 def given_name(given: Any, relation: Table) -> str:
     """The name of a caller's table in a report."""
-    return str(relation) if isinstance(given, str) else str(read_source(given))
+    return str(relation) if isinstance(given, str) else str(as_source(given))
 
 
 #: The algorithms that are said so by name, and the suffixes of the tables that each publishes.

@@ -36,7 +36,7 @@ from ldiv_db.policy.targets import ONLY, Target
 from ldiv_db.publishing.fingerprints import hash_release
 from ldiv_db.publishing.history import Watch
 from ldiv_db.publishing.ledger import enter_run, entries_of, settle_run
-from ldiv_db.publishing.report import Report
+from ldiv_db.publishing.report import RunReport
 from ldiv_db.publishing.result import Result
 from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.recode import PUBLISHED as ROWS
@@ -266,7 +266,7 @@ def require_rows(written: int, expected: int) -> None:
         raise AuditError(f"{written:,} rows were written in place of the {expected:,} to be published")
 
 
-def enter_result(engine: Engine, watch: Watch, result: Result, status: str, report: Report | None) -> None:
+def enter_result(engine: Engine, watch: Watch, result: Result, status: str, report: RunReport | None) -> None:
     """Enter a run in the ledger as `Draft.enter` does."""
     migrate.migrate(engine)
     watch.hold()
@@ -342,7 +342,7 @@ class RunDraft(Draft):
         self.earlier_rows = rows
 
     def enter(self, outcome: Result, status: str) -> None:
-        report = Report.of(replace(outcome, notes=self.result.notes), self.hashed) if self.hashed else None
+        report = RunReport.of(replace(outcome, notes=self.result.notes), self.hashed) if self.hashed else None
         enter_result(self.engine, self.watch, outcome, status, report)
 
     def settle(self, in_place: bool) -> None:

@@ -22,7 +22,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.targets import ONLY
-from ldiv_db.recoding.snapshot import Snapshot, read_columns
+from ldiv_db.recoding.snapshot import CopiedColumns, read_columns
 
 #: The parts of a policy that bear on no cell of the release: it is the same wherever it comes from and goes to. Of a
 #: requirement pydantic knows nothing, and a seed that was drawn is not the policy's.
@@ -100,7 +100,7 @@ def take_fingerprint(
     source = resolved.source
     kept = set(source.place.hashed if source.place else ())
     read = sorted((named or {column.column.name.lower(): column.alias for column in read_columns(source)}).items())
-    required = {column.column.name.lower() for column in Snapshot(engine, source).where_nulls("suppress")}
+    required = {column.column.name.lower() for column in CopiedColumns(engine, source).where_nulls("suppress")}
     rests_on_others = any(spec.counts_people for spec in resolved.policy.require)
     return Fingerprint(
         key,

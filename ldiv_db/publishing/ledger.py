@@ -20,7 +20,7 @@ from ldiv_db.database.migrate import Held
 from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
 from ldiv_db.policy.sources import DECOMPOSITIONS
-from ldiv_db.publishing.report import Report
+from ldiv_db.publishing.report import RunReport
 from ldiv_db.publishing.result import Result
 from ldiv_db.recoding.rules import forget_recoding, record_recoding
 
@@ -110,7 +110,7 @@ def entries_of(run_id: str) -> dict[str, dict[str, Any]]:
     return {name: {"run_id": run_id} for name in RUN_TABLES}
 
 
-def enter_run(engine: Engine, result: Result, status: str, report: Report | None) -> None:
+def enter_run(engine: Engine, result: Result, status: str, report: RunReport | None) -> None:
     """Enter a run, what its audits say of each requirement, how it recodes, and its report if it has one."""
     loss, earlier = result.loss, result.earlier.hashes
     enter(
@@ -147,10 +147,10 @@ def enter_run(engine: Engine, result: Result, status: str, report: Report | None
         record_recoding(engine, result.run_id, result.recoding)
 
 
-def report_of(engine: Engine, run_id: str) -> Report | None:
+def report_of(engine: Engine, run_id: str) -> RunReport | None:
     """What a run left for a later one that has the same to publish, None if the ledger has nothing of it."""
     text = _report_of(engine, run_id)
-    return Report.read(text) if text else None
+    return RunReport.read(text) if text else None
 
 
 def release_of(engine: Engine, run_id: str) -> str | None:

@@ -23,7 +23,7 @@ _FIGURES = ("algorithm", "l", "loss", "search", "notes", "similarity", "answers"
 
 
 @dataclass(frozen=True)
-class Report:
+class RunReport:
     """The hash of a release, its figures by their names in a `Result`, and its audits without their requirements."""
 
     release: str = field(repr=False)
@@ -31,13 +31,13 @@ class Report:
     audits: Sequence[dict[str, Any]]
 
     @classmethod
-    def of(cls, result: Result, release: str) -> Report:
+    def of(cls, result: Result, release: str) -> RunReport:
         figures = {name: _form(name).dump_python(getattr(result, name)) for name in _FIGURES}
         verdicts = [[vars(v) | {"requirement": None} for v in audit.verdicts] for audit in result.audits]
         return cls(release, figures, [vars(a) | {"verdicts": v} for a, v in zip(result.audits, verdicts, strict=True)])
 
     @classmethod
-    def read(cls, text: str) -> Report:
+    def read(cls, text: str) -> RunReport:
         found = cls(**json.loads(text))
         return cls(found.release, {n: _form(n).validate_python(v) for n, v in found.figures.items()}, found.audits)
 

@@ -18,7 +18,7 @@ from ldiv_db.database.queries import Where
 from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.resolve import QuasiColumn, Source
 from ldiv_db.recoding.encoded import NUMBER_SCALE, Axis, Domain, Encoded, OpenEnds, Renamed, SensitiveAxis
-from ldiv_db.recoding.snapshot import Copied, Snapshot, bounds_of, names_of, refuse_odd_years, renamed
+from ldiv_db.recoding.snapshot import Copied, CopiedColumns, bounds_of, names_of, refuse_odd_years, renamed
 from ldiv_db.requirements import ROWS_ALONE, Classes, Distribution
 from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.making import end_labels, from_ranges, from_values, read_ends
@@ -47,7 +47,7 @@ def scan(
     counted: bool = False,
 ) -> tuple[Copied, list[Axis]]:
     """The source copied and its quasi-identifiers encoded, with `side_columns` in the copy; raises as `encode`."""
-    snapshot = Snapshot(engine, source, side_columns, counted=counted)
+    snapshot = CopiedColumns(engine, source, side_columns, counted=counted)
     copied = snapshot.taken()
     encoder = Encoder(engine, source, copied, show_values)
     try:

@@ -118,7 +118,7 @@ class Copied:
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class CopiedColumns:
     """A copy of a source's columns: those with a role, and `side_columns`.
 
     Some are published as they are, not by a code of theirs. Of a source that counts equal rows all of these are copied,

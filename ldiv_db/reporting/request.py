@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from ldiv_db.attacking.known import KnownPeople, Work
+from ldiv_db.attacking.known import AttackWork, KnownPeople
 from ldiv_db.attacking.question import read_threshold
 from ldiv_db.database.context import Listening
 from ldiv_db.database.errors import Problem, nearest, refuse, refused
@@ -42,7 +42,7 @@ QUOTED = ("qi", "sensitive", "require", "class_column", "individual", *_PEOPLE, 
 
 
 @dataclass(frozen=True)
-class ReportRequest(KnownPeople, AgainstSource, Work, RecipientContext, DataContext, Governance, Listening):
+class ReportRequest(KnownPeople, AgainstSource, AttackWork, RecipientContext, DataContext, Governance, Listening):
     """The question of a report as a caller asks it.
 
     Only a policy of several tables may leave the `table` out. Without a `policy` the columns are `qi`, `sensitive` and

@@ -16,7 +16,7 @@ from ldiv_db.requirements.histogram import Classes
 from ldiv_db.requirements.parameters import plain
 
 #: Is shown the measures of a requirement on the classes before they are dropped.
-Watch = Callable[[Requirement, Classes, Relation], None]
+ClassObserver = Callable[[Requirement, Classes, Relation], None]
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Verdict:
         return self.as_dict() | {"parameters": {name: plain(value) for name, value in self.requirement.shown.items()}}
 
 
-def judge(engine: Engine, requirement: Requirement, classes: Classes, watch: Watch | None = None) -> Verdict:
+def judge(engine: Engine, requirement: Requirement, classes: Classes, watch: ClassObserver | None = None) -> Verdict:
     """The verdict on one requirement over the classes of a published table."""
     measures = measure_table(engine, requirement, classes)
     read = {"measures": measures, "both": classes.by_rows is not None}

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ldiv_db.algorithms.base import Plan, Task
-from ldiv_db.algorithms.local.class_checker import Members, count_classes
+from ldiv_db.algorithms.local.class_checker import ClassedRows, count_classes
 from ldiv_db.algorithms.tp.tp import Tp
 from ldiv_db.database.context import side_engine
 from ldiv_db.database.engine import Engine
@@ -140,8 +140,8 @@ def measure_similarity(
         return ()
     before = engine.number_groups("cells", encoded.counted, *encoded.codes, number="class_no")
     after = published_members(engine, recoding, class_id)
-    source = Members(encoded.counted, before, weight=encoded.weight)
-    made = Members(encoded.members(recoding.dealt), after, dealt=recoding.dealt)
+    source = ClassedRows(encoded.counted, before, weight=encoded.weight)
+    made = ClassedRows(encoded.members(recoding.dealt), after, dealt=recoding.dealt)
     similarities = tuple(
         Similarity(
             axis.column.name,
@@ -165,7 +165,7 @@ def published_members(engine: Engine, recoding: Recoding, class_id: bool) -> Rel
     return members
 
 
-def _open_rows(engine: Engine, axis: SensitiveAxis, categories: Categories, members: Members) -> int:
+def _open_rows(engine: Engine, axis: SensitiveAxis, categories: Categories, members: ClassedRows) -> int:
     """The rows of the classes that hold one category."""
     counts = count_classes(engine, [axis], members)
     values = {"dictionary": axis.dictionary, "key": axis.code, "summed": False, "as_codes": False}

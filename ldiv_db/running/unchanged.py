@@ -12,7 +12,7 @@ from ldiv_db.policy.sensitive import smallest_class
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.draft import enter_result
 from ldiv_db.publishing.fingerprints import hash_release, versions
-from ldiv_db.publishing.report import Report
+from ldiv_db.publishing.report import RunReport
 from ldiv_db.publishing.result import Result
 from ldiv_db.recoding.rules import fetch_recoding
 from ldiv_db.running.preparation import Preparation
@@ -57,7 +57,7 @@ def published_again(ready: Preparation | PreparedTables, kl: bool, begun: float)
     if (diverges, bool(result.people)) != (kl, ready.people is not None):
         return None
     with engine.transaction():
-        enter_result(engine, watch, result, ledger.PUBLISHED, Report.of(result, report.release))
+        enter_result(engine, watch, result, ledger.PUBLISHED, RunReport.of(result, report.release))
     return replace(result, **ready.destination.entered(watch))
 
 

@@ -13,7 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.algorithms.base import Algorithm, Plan, Progress, Report, Task
+from ldiv_db.algorithms.base import Algorithm, Announce, Plan, Progress, Task
 from ldiv_db.database.connections import Settings, open_database
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
@@ -73,7 +73,7 @@ def part_task(
     engine: Engine,
     rows: Relation,
     progress: Progress = lambda done, total: None,
-    report: Report = lambda text: None,
+    report: Announce = lambda text: None,
 ) -> Task:
     """The task of the rows (row_id, codes, what is kept) of a part."""
     some = among(engine, work.encoded, rows)
@@ -100,7 +100,7 @@ def solve_part(
     rows: Table,
     node: int | None = None,
     progress: Progress = lambda done, total: None,
-    report: Report = lambda text: None,
+    report: Announce = lambda text: None,
 ) -> tuple[Relation, Mapping[str, Any]]:
     """The classes (row_id of the whole table, class_id) of a part, and what the algorithm says of its work. Of a table
     of all parts it is that of a `node`; its rows are numbered among themselves, as algorithms expect."""

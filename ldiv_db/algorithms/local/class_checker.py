@@ -130,7 +130,7 @@ class ClassChecker:
 
 
 @dataclass(frozen=True)
-class Members:
+class ClassedRows:
     """Rows, and which class each is of: the column `number` of `placed`, or without that of the rows, says it.
 
     None is for one class of all rows. Rows may be cells: `weight` is their column of counts, `dealt` that of `placed`
@@ -145,7 +145,7 @@ class Members:
     dealt: Identifier | None = None
 
 
-def count_classes(engine: Engine, sensitive: Sequence[SensitiveAxis], members: Members, least: int = 1) -> Relation:
+def count_classes(engine: Engine, sensitive: Sequence[SensitiveAxis], members: ClassedRows, least: int = 1) -> Relation:
     """The TEMP table (class_no, the code of each sensitive attribute, rows) of the classes of at least so many rows."""
     params = {"rows": members.rows, "members": members.placed, "number": members.number, "sensitive": sensitive}
     cells = {"weight": members.weight, "dealt": members.dealt}
@@ -198,7 +198,7 @@ def _find_reasons(task: Task) -> list[str]:
     """Why the table as one class violates one of the requirements; nothing if it does not."""
     with task.engine.scope():
         encoded = task.encoded
-        every = Members(encoded.counted, number=None, weight=encoded.weight)
+        every = ClassedRows(encoded.counted, number=None, weight=encoded.weight)
         whole = count_classes(task.engine, encoded.sensitive, every)
         holds = task.engine.least(ClassChecker(task).margins(whole), "margin") >= 0
         said = f"no table of all these {encoded.noun} meets the policy"
@@ -256,7 +256,7 @@ def require_good(task: Task, name: str, assigned: Relation, dealt: Identifier | 
     engine = task.engine
     with engine.scope():
         encoded = task.encoded
-        members = Members(encoded.members(dealt), assigned, CLASS_ID, dealt=dealt)
+        members = ClassedRows(encoded.members(dealt), assigned, CLASS_ID, dealt=dealt)
         counts = count_classes(engine, encoded.sensitive, members)
         margins = ClassChecker(task).margins(counts)
         classes = engine.count(margins)

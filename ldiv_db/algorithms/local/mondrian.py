@@ -18,8 +18,8 @@ from typing import Any, Literal
 from ldiv_db.algorithms.base import Options, Plan, Task
 from ldiv_db.algorithms.local.class_checker import (
     ClassChecker,
+    ClassedRows,
     LocalAlgorithm,
-    Members,
     count_classes,
     require_good,
     start_plan,
@@ -104,7 +104,7 @@ class Mondrian(LocalAlgorithm):
                 flow.step("medians", "find_medians", weight=WEIGHT)
             sides = flow.step("sides", "side_rows")
             flow.engine.drop(active)  # all the rows, once a level
-            counts = count_classes(flow.engine, task.encoded.sensitive, Members(sides, weight=WEIGHT))
+            counts = count_classes(flow.engine, task.encoded.sensitive, ClassedRows(sides, weight=WEIGHT))
             flow.know(margins=checker.margins(counts))
             splits = flow.step("splits", "list_splits", last=last)
             flow.step("active", "move_rows")

@@ -34,8 +34,8 @@ from ldiv_db.algorithms.local.class_checker import (
     CLASS_NO,
     GOOD,
     ClassChecker,
+    ClassedRows,
     LocalAlgorithm,
-    Members,
     count_classes,
     nothing_found,
     require_good,
@@ -123,7 +123,7 @@ class Absorption(EngineFlow):
     def _judged(self, members: Relation, number: Identifier = CLASS_NO) -> tuple[Relation, Relation]:
         """The counts and margins of the classes of these members, by the column of their number."""
         counts = count_classes(
-            self.engine, self._state.task.encoded.sensitive, Members(self._state.grid, members, number)
+            self.engine, self._state.task.encoded.sensitive, ClassedRows(self._state.grid, members, number)
         )
         return counts, self._state.checker.margins(counts)
 
@@ -209,7 +209,7 @@ class Peeling:
             return self._good(members, self.left, least=least), None
         engine, sensitive = self.task.engine, self.task.encoded.sensitive
         with engine.scope() as scope:
-            counts = count_classes(engine, sensitive, Members(self.left, members), least)
+            counts = count_classes(engine, sensitive, ClassedRows(self.left, members), least)
             fitted = self.limits.fit(engine, counts, least)
             return scope.keep(self.checker.good(fitted)), scope.keep(fitted)
 
@@ -233,7 +233,7 @@ class Peeling:
         """(class_no): the classes of these members, of at least so many rows, that violate nothing."""
         engine = self.task.engine
         with engine.scope() as scope:
-            counts = count_classes(engine, self.task.encoded.sensitive, Members(rows, members, number), least)
+            counts = count_classes(engine, self.task.encoded.sensitive, ClassedRows(rows, members, number), least)
             return scope.keep(self.checker.good(counts))
 
     def absorb(self, suppresses: bool) -> None:

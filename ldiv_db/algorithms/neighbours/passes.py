@@ -17,7 +17,7 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure, lm_measures
-from ldiv_db.algorithms.local.class_checker import CLASS_ID, ClassChecker, Members, count_classes
+from ldiv_db.algorithms.local.class_checker import CLASS_ID, ClassChecker, ClassedRows, count_classes
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation
@@ -282,6 +282,6 @@ def choose_good(state: Improving, trades: Relation, assigned: Relation, **few: A
 def margins_of(state: Improving, sides: Relation, assigned: Relation) -> Relation:
     """(class_no, margin): how far classes are from violating after what their sides say that they give and take."""
     engine, encoded = state.task.engine, state.task.encoded
-    counts = count_classes(engine, encoded.sensitive, Members(encoded.rows, assigned, CLASS_ID))
+    counts = count_classes(engine, encoded.sensitive, ClassedRows(encoded.rows, assigned, CLASS_ID))
     params = {"sides": sides, "counts": counts, "sensitive": encoded.sensitive}
     return state.checker.margins(engine.materialise("changed", "neighbours/count_sides", **params))
