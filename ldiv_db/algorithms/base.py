@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from ldiv_db.algorithms.infeasible import too_many_left_out
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, SuppressionError, nearest, refuse, what_is_wrong
-from ldiv_db.database.names import Relation
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.release_columns import Form
 from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.recode import Assignment
@@ -71,13 +71,13 @@ def read_options(name: str, options_type: type[Given], given: Mapping[str, Any])
 class PopulationCells:
     """The people of populations, as algorithms see them that publish nodes of taxonomies.
 
-    `spans` are intervals of codes, by quasi-identifier, each from 1 on; `cells` is, by the name of a population, (a
-    column of each quasi-identifier's code, sensitive, rows), where a code is less the number of the smallest interval
-    whose label covers the value, and `sensitive` 1. Those of whom some value has no such label are not there: they
-    are in `left_out`, by the name.
+    `spans` are intervals of codes, by the column of a quasi-identifier's, each from 1 on; `cells` is, by the name of a
+    population, (these columns, sensitive, rows), where a code is less the number of the smallest interval whose label
+    covers the value, and `sensitive` 1. Those of whom some value has no such label are not there: they are in
+    `left_out`, by the name.
     """
 
-    spans: Sequence[Sequence[tuple[int, int]]]
+    spans: Mapping[Identifier, Sequence[tuple[int, int]]]
     cells: Mapping[str, Relation]
     left_out: Mapping[str, int]
 

@@ -15,7 +15,8 @@ from typing import ClassVar
 from ldiv_db.attacking.columns import Columns
 from ldiv_db.attacking.covering import known_axes, within
 from ldiv_db.attacking.gains import Attack, Bounds, Gain, Prior
-from ldiv_db.attacking.matching import Lost, Matches, Prefixes, prefixes_of, refuse_shared
+from ldiv_db.attacking.matching import Lost, Matches, Prefixes, prefixes_of
+from ldiv_db.attacking.populations import refuse_shared
 from ldiv_db.attacking.question import Knowledge
 from ldiv_db.auditing.refusals import require_listed
 from ldiv_db.auditing.subject import Counted

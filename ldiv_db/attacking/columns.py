@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ldiv_db.attacking.covering import LabelAxis
-from ldiv_db.attacking.matching import people_counter
+from ldiv_db.attacking.populations import people_counter
 from ldiv_db.auditing.check import CheckRequest, refuse_request
 from ldiv_db.auditing.refusals import refuse_people
 from ldiv_db.database.catalog import columns_of, missing_columns

@@ -152,7 +152,7 @@ def label_axes(described: Described) -> list[LabelAxis]:
 
 def within(counts: Counted, axes: Sequence[LabelAxis]) -> list[LabelAxis]:
     """The axes with the names that their columns have among the classes."""
-    aliases = {renamed.column: renamed.alias for renamed in counts.subject.renamed}
+    aliases = {renamed.column: renamed.alias for renamed in counts.renamed}
     return [replace(axis, columns=tuple(aliases[column] for column in axis.columns)) for axis in axes]
 
 

@@ -11,31 +11,17 @@ same are made on any machine.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-from ldiv_db.attacking.covering import (
-    NONE,
-    KnownAxis,
-    LabelAxis,
-    ReadAxis,
-    list_cells,
-    open_population,
-    read_axes,
-    within,
-)
-from ldiv_db.auditing.audit import CountPeople
-from ldiv_db.auditing.subject import Counted
+from ldiv_db.attacking.covering import NONE, KnownAxis, ReadAxis, list_cells, read_axes
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import Problem
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.requirements import Requirement
 
 #: So many pairs of people alike and classes an attack makes, unless it is said.
 BUDGET = 200_000_000
@@ -308,32 +294,3 @@ def _in_order(axes: Sequence[ReadAxis], classes: int, cells: int) -> list[ReadAx
         left.remove(best)
         ordered.append(replace(best, number=len(ordered) + 1))
     return ordered
-
-
-def people_counter(axes: Sequence[LabelAxis], folder: Path) -> CountPeople:
-    """Counts the people of a population, a table or a file in `folder`, that each class covers.
-
-    It raises PolicyError for a population that is not to be had or lacks a quasi-identifier, for labels that cannot be
-    read, and for classes that share people where a requirement takes none that do.
-    """
-
-    def count(engine: Engine, counts: Counted, name: str, requirements: Sequence[Requirement]) -> Relation:
-        people, known = open_population(engine, name, folder, within(counts, axes))
-        with matched(engine, counts.listed, known, people) as found:
-            refuse_shared(engine, found, requirements)
-            return engine.materialise("people", "attacking/count_people", cells=found.cells, matches=found.pairs)
-
-    return count
-
-
-def refuse_shared(engine: Engine, matches: Matches, requirements: Iterable[Requirement]) -> None:
-    """Raise PolicyError if several classes cover a person and one of the requirements takes none that do."""
-    labels = sorted({requirement.label for requirement in requirements if requirement.parts_people})
-    if not labels:
-        return
-
-    def shared(found: str) -> Problem:
-        what = f"only where classes part the people of the population, and {found} of these are in several classes"
-        return Problem("require", f"{', '.join(labels)}: known {what}")
-
-    engine.refuse_any(shared, "attacking/count_shared", cells=matches.cells, matches=matches.pairs)

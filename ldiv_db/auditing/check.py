@@ -318,9 +318,6 @@ def problems_of(request: CheckRequest) -> list[Problem]:
             problems.append(Problem("individual", f"{request.individual!r} is a quasi-identifier or sensitive already"))
     elif request.position is not None:
         problems.append(Problem("position", "goes with individual: it orders the rows of a person"))
-    named = [spec.name for spec in request.require if spec.counts_people] if request.position else []
-    what = "counts people of a population by the labels of one row, and position makes sequences of them"
-    problems += [Problem("require", f"{name} {what}") for name in named]
     for spec in request.require:
         problems += spec.problems_of_each("require", request.position is not None)
     return problems + request_problems(request.require, request.sensitive)

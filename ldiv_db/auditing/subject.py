@@ -201,13 +201,19 @@ def _signed(engine: Engine, subject: Subject, sensitive: str) -> Subject:
         return subject.of_sequences
     ids = [subject.position] if subject.each and subject.position else []
     assert subject.person and subject.position  # noqa: S101 - the caller has looked
-    taken = {sensitive.lower(), subject.person.lower()}
-    name = next(name for number in count() if (name := f"labels{number or ''}") not in taken)
+    taken = (sensitive.lower(), subject.person.lower())
+    names = (f"labels{number or ''}" for number in count())
+    name = next(name for name in names if not any(other.startswith(name) for other in taken))
     people = {"person": Identifier(subject.person), "position": Identifier(subject.position)}
-    columns = {"class_columns": subject.renamed, "sensitive": Identifier(sensitive) if sensitive else None}
+    columns = {"class_columns": _signed_as(subject, name), "sensitive": Identifier(sensitive) if sensitive else None}
     params = {"published": subject.table, "signature": Identifier(name), **columns, **people}
     table = engine.materialise("signed", "auditing/sign_rows", by_position=subject.each, **params)
     return replace(subject, table=table, labels=[name], ids=ids, position=None)
+
+
+def _signed_as(subject: Subject, signature: str) -> list[Renamed]:
+    """The labels of rows, each under a name of its own beside the signature."""
+    return [replace(one, alias=Identifier(f"{signature}_{n}")) for n, one in enumerate(subject.renamed, 1)]
 
 
 def count_unmatched(subject: Subject, counts: Relation) -> tuple[str, dict[str, Any]]:
@@ -236,6 +242,13 @@ class Counted:
     rows: int
     suppressed_rows: int
     unmatched_groups: int = 0
+    #: Where labels are sequences, the rows with these and with their own labels.
+    signed: Relation | None = None
+
+    @property
+    def renamed(self) -> list[Renamed]:
+        """The class columns and their names among the classes, or of sequences among the rows that have them."""
+        return _signed_as(self.read, self.subject.labels[0]) if self.signed else self.subject.renamed
 
 
 @contextmanager
@@ -259,7 +272,8 @@ def counted(engine: Engine, subject: Subject, sensitive: str, as_it_lies: bool =
             raise AuditError(f"the audit counted {found:,} of {rows:,} rows: values that do not equal themselves")
         whole = (sums["rows"], sums["suppressed_rows"], unmatched)
         shown = replace(subject, labels=read.labels, ids=read.ids)
-        yield Counted(shown, exact, numbered.classes, numbered.listed, *whole)
+        signed = read.table if isinstance(read.table, Relation) and exact.position else None
+        yield Counted(shown, exact, numbered.classes, numbered.listed, *whole, signed)
         numbered.drop(engine)
         if isinstance(read.table, Relation) and read.table is not exact.table:
             engine.drop(read.table)

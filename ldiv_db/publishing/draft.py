@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.attacking.covering import label_axes
-from ldiv_db.attacking.matching import people_counter
+from ldiv_db.attacking.populations import people_counter
 from ldiv_db.auditing.audit import (
     Audit,
     Judging,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.table_queries import ColumnName
 from ldiv_db.policy.tables import named_in
 from ldiv_db.recoding.encoded import Axis, Encoded, SensitiveAxis
 from ldiv_db.requirements import ROWS_ALONE, Distribution
@@ -55,6 +56,15 @@ class Stack:
             yield found
             above = {member.number for member in found}
             found = [member for member in self.members if member.above in above]
+
+    def classes_of(self, engine: Engine, member: Member, classes: Relation, assigned: Relation) -> Relation:
+        """The classes of a member's rows, which are assigned to them, with the bounds that those of all are given."""
+        mine = (axis for axis in self.encoded.axes if self.owners[axis.code] == member)
+        pairs = zip(mine, member.encoded.axes, strict=True)
+        bounds = [(a.name, b.name) for of, own in pairs for a, b in ((of.low, own.low), (of.high, own.high))]
+        counts = engine.count_groups("counts", assigned, "class_id")
+        columns: list[ColumnName] = ["class_id", *bounds]
+        return engine.join("classes", classes, counts, "class_id", left_columns=columns, right_columns=["rows"])
 
     def own(self, sensitive: SensitiveAxis) -> Member | None:
         """The member whose column it is; None of what all rows have alike."""

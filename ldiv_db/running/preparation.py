@@ -11,20 +11,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from ldiv_db.algorithms.base import Algorithm, Feasibility, PopulationCells
-from ldiv_db.algorithms.cuts.spanned import trees_of
+from ldiv_db.algorithms.base import Algorithm, Feasibility
 from ldiv_db.algorithms.infeasible import explained, met_by_table
 from ldiv_db.algorithms.local.class_checker import refuse_whole
-from ldiv_db.attacking.covering import KnownAxis, label_axes, list_cells, open_population
-from ldiv_db.attacking.matching import cover
 from ldiv_db.auditing.kept import kept_warnings
 from ldiv_db.auditing.people_names import LikelyPeople, likely_people, warn_of_many_rows
 from ldiv_db.auditing.refusals import refuse_unknown
 from ldiv_db.database.context import Listener
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import Problem, refuse
-from ldiv_db.database.flow import EngineFlow
-from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.names import Identifier
 from ldiv_db.display import Shown
 from ldiv_db.measuring.answers import check_queries
 from ldiv_db.measuring.least_loss.bounds import LossBound
@@ -36,7 +31,6 @@ from ldiv_db.publishing.history import look_back
 from ldiv_db.publishing.result import Earlier
 from ldiv_db.recoding.encode import Coding, read_source
 from ldiv_db.recoding.encoded import Axis, Encoded, SensitiveAxis
-from ldiv_db.recoding.recode import label_spans
 from ldiv_db.recoding.snapshot import read_columns
 from ldiv_db.requirements import Attribute, Requirement
 from ldiv_db.requirements.reading import warn_of_values
@@ -51,50 +45,6 @@ from ldiv_db.solving.levels import check_levels, told_of_levels
 from ldiv_db.solving.people import people_apart
 from ldiv_db.solving.solve import planned_parts
 from ldiv_db.taxonomies.making import warn_of_lengths
-
-
-def place_people(
-    engine: Engine, resolved: Resolved, encoded: Encoded, requirements: Sequence[Requirement]
-) -> PopulationCells | None:
-    """The people of all populations that are named; None if none is.
-
-    Raises PolicyError for a population that is not to be had, or lacks a quasi-identifier, and for quasi-identifiers
-    that are published as sets.
-    """
-    names = sorted({requirement.named_population for requirement in requirements} - {""})
-    if not names:
-        return None
-    refuse(
-        Problem(
-            f"quasi_identifiers.{axis.name}", "people are counted by the labels of a cut, not by sets", "recode: tree"
-        )
-        for axis in encoded.axes
-        if resolved.released.forms[axis.name] == "set"
-    )
-    spans = [sorted(set(map(tree.bounds, tree.children))) for tree in trees_of(engine, encoded.axes)]
-    cells, left_out = {}, {}
-    for name in names:
-        with engine.scope() as scope:
-            labels = [replace(axis, columns=axis.columns[:1]) for axis in label_axes(resolved)]
-            people, known = open_population(engine, name, resolved.folder, labels)
-            values = list_cells(engine, known, people)
-            placed = [_place(engine, *each, values) for each in zip(encoded.axes, known, spans, strict=True)]
-            found = engine.materialise("people", "running/populations/count_people", cells=values, axes=placed)
-            left_out[name] = engine.total(values, "people") - engine.total(found, "rows")
-            cells[name] = scope.keep(found)
-    return PopulationCells(spans, cells, left_out)
-
-
-def _place(
-    engine: Engine, axis: Axis, known: KnownAxis, spans: Sequence[tuple[int, int]], cells: Relation
-) -> dict[str, Any]:
-    """The smallest span whose label covers each value of one quasi-identifier: `places` is (cell_no, code)."""
-    columns = {"class_no": "BIGINT", axis.low.name: "INTEGER", axis.high.name: "INTEGER"}
-    listed = engine.load("spans", columns, [(number, *span) for number, span in enumerate(spans, 1)])
-    flow = EngineFlow(engine, "running/populations", spans=listed, axis=axis, column=known.columns[0])
-    labels = flow.step("labels", "list_labels", labels=label_spans(engine, axis, listed).relation)
-    places = flow.step("places", "find_spans", matches=cover(engine, labels, [known], cells))
-    return {"code": axis.code, "table": axis.table, "places": places}
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -217,8 +167,6 @@ def make_ready(
     refuse_unknown(resolved.suppressed, task.requirements)
     chosen, reason = algorithm.chosen(task)
     refuse_forms(chosen, resolved.released, resolved.policy)  # of an algorithm that the policy left open
-    if chosen.traits.populations:
-        task = replace(task, people=place_people(engine, resolved, encoded, task.requirements))
     chosen.refuse_unfit(task)
     if not (chosen.traits.counts or isinstance(chosen, Chooser)):
         task = replace(task, encoded=task.encoded.in_rows(engine))

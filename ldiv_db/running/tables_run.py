@@ -182,7 +182,8 @@ def _classes(ready: PreparedTables, one: MemberTable, member: Member, plan: Plan
         rows = engine.join("rows", rows, own, ("row_id", "own_id"), right_columns=[("turn", POSITION.name)])
         kept.append(Renamed(Identifier(released.position), POSITION))
     encoded = replace(encoded, rows=rows, kept=tuple(kept))
-    recoding = plan_recoding(engine, encoded, Assignment(assigned), released.forms)
+    given = ready.whose.stack.classes_of(engine, member, plan.classes, assigned) if plan.classes else None
+    recoding = plan_recoding(engine, encoded, Assignment(assigned, classes=given), released.forms)
     recoding = keep_types(engine, recoding, one.resolved.typed)
     asked = {name: ready.task.wanted.get(named_in(one.name, name), ()) for name in one.linked.table.sensitive}
     return NewClasses(engine, one.resolved, encoded, recoding, asked, counts_people=True)

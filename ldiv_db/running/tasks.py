@@ -21,7 +21,9 @@ from ldiv_db.recoding.stacked import stack_of_one
 from ldiv_db.recoding.units import POSITION, Units, asking_each, units_of
 from ldiv_db.requirements.values import Named
 from ldiv_db.running.estimate import expected
+from ldiv_db.running.populations import place_people
 from ldiv_db.running.run_spec import resolve_requirements
+from ldiv_db.solving.auto import Chooser
 from ldiv_db.solving.level_search import LevelSearch
 
 
@@ -34,11 +36,15 @@ def task_of(
     A secret of the release draws which of a person's rows are published, and their order where they tie.
     """
     source, released = resolved.source, resolved.released
+    counts = algorithm.traits.populations or isinstance(algorithm, Chooser)
+    people = place_people(engine, resolved, encoded) if counts else None
     if source.order is None or released.position is None:
         units = units_of(engine, encoded, source.together) if source.counts_people else None
-        return _task(engine, listener, resolved, encoded, units)
+        task, absent = _task(engine, listener, resolved, encoded, units)
+        return replace(task, people=people), absent
     encoded = asking_each(encoded, resolved.required.specs)
     task, absent = _task(engine, listener, resolved, encoded, units_of(engine, encoded, together=True))
+    task = replace(task, people=people)
     stack = stack_of_one(engine, encoded)
     shapes = shapes_of(engine, stack, secret, source.rows_at_most)
     search = LevelSearch(task, algorithm, stack, by_loss=source.rows_at_most is None)

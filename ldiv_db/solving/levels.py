@@ -7,10 +7,11 @@ from dataclasses import replace
 from decimal import ROUND_UP, Decimal
 from typing import Any
 
-from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, Task
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, PopulationCells, Task
 from ldiv_db.algorithms.infeasible import explained
 from ldiv_db.database.errors import InfeasibleError, count_phrase, rows_phrase
 from ldiv_db.database.names import Relation
+from ldiv_db.database.table_queries import ColumnName
 from ldiv_db.recoding.levels import Level, name_at, place_classes
 from ldiv_db.recoding.units import Units
 
@@ -29,7 +30,23 @@ def task_of_level(task: Task, level: Level, suppression: Decimal | None) -> Task
     own = {axis.column.name: axis.asked(task.wanted) for axis in level.encoded.sensitive}
     every = [found for wanted in own.values() for found in wanted]
     known = replace(task, units=None, made={}, forms=forms, suppression=suppression)
-    return replace(known, encoded=level.encoded, wanted=own, requirements=every)
+    known = replace(known, encoded=level.encoded, wanted=own, requirements=every)
+    return replace(known, people=_people_of(task, task.people, level)) if task.people else known
+
+
+def _people_of(task: Task, people: PopulationCells, level: Level) -> PopulationCells:
+    """The people of populations as a level has them: whoever has values has them at every position."""
+    codes = {
+        own.code: axis.code
+        for axis in task.encoded.axes
+        for position in level.positions.get(axis.code, ())
+        if (own := level.at(axis, position))
+    }
+    columns: list[ColumnName] = [(of_rows.name, own.name) for own, of_rows in codes.items()]
+    cells = {
+        name: task.engine.select("people", cells, *columns, "sensitive", "rows") for name, cells in people.cells.items()
+    }
+    return replace(people, spans={own: people.spans[of_rows] for own, of_rows in codes.items()}, cells=cells)
 
 
 def left_to_suppress(suppression: Decimal | None, total: int, left_out: int) -> Decimal | None:

@@ -81,8 +81,8 @@ def least(found, require, cuts, shown, cost, also=lambda label: True):
     return min(costs, default=None)
 
 
-def run(con, folder, trees, found, require, rows, **changes):
-    """The result, and the published rows (labels, value, person) with the number of each."""
+def run(con, folder, trees, found, require, rows, told=False, **changes):
+    """The result, or the policy if it is to be told."""
     con.execute("DROP SCHEMA IF EXISTS out CASCADE")
     names = [f"q{place}" for place in range(len(trees))]
     listed = [(who, day, *values, s) for who, own in found.items() for day, (values, s) in enumerate(own)]
@@ -98,7 +98,12 @@ def run(con, folder, trees, found, require, rows, **changes):
     }  # fmt: skip
     result = ldiv_db.run(con, policy, folder=folder)
     assert ldiv_db.check(con, "out.released", policy=policy, folder=folder).holds
-    return result
+    return policy if told else result
+
+
+def nodes(tree):
+    """All nodes, as the leaves below them."""
+    return {node for _, way in cut_oracle.ways(tree) for node in way}
 
 
 def labels_of(tree, node):
@@ -142,20 +147,18 @@ def test_a_cut_of_people_together_costs_least(con, tmp_path, require, draw):
     assert shown == Counter((rows[0][0], tuple(sorted(s for _, s in rows))) for rows in by_person.values())
 
 
-@pytest.mark.parametrize("require", REQUIREMENTS, ids=str)
-@search(2, draw=seeded)
-def test_a_cut_of_aligned_rows_costs_least(con, tmp_path, require, draw):
-    """Of people with two rows each: a quasi-identifier that varies has a cut at each position."""
-    trees = [draw.choice(TREES) for _ in range(draw.choice([1, 2]))]
-    found = people(draw, trees, 0)
-    places = [
+def positions(trees, found):
+    """Of people with two rows each the quasi-identifiers, those that vary at both positions."""
+    return [
         (place, turn)
         for place in range(len(trees))
         for turn in range(1 + any(one[0][place] != other[0][place] for one, other in found.values()))
     ]
-    cuts = [list(cut_oracle.cuts(trees[place])) for place, _ in places]
-    if len(places) > 3:
-        reject()
+
+
+def least_aligned(trees, found, require, cuts_of, also=lambda label: True):
+    """The least cost of all cuts at all positions whose classes are good, None if none is."""
+    places = positions(trees, found)
 
     def shown(cut, rows):
         return tuple(one[rows[turn][0][place]][1] for one, (place, turn) in zip(cut, places, strict=True))
@@ -163,7 +166,19 @@ def test_a_cut_of_aligned_rows_costs_least(con, tmp_path, require, draw):
     def cost(label):
         return sum(loss(trees[place], node) for node, (place, _) in zip(label, places, strict=True))
 
-    best = least(found, require, cuts, shown, cost)
+    cuts = [list(cuts_of(trees[place])) for place, _ in places]
+    return least(found, require, cuts, shown, cost, lambda label: also(zip(label, places, strict=True)))
+
+
+@pytest.mark.parametrize("require", REQUIREMENTS, ids=str)
+@search(2, draw=seeded)
+def test_a_cut_of_aligned_rows_costs_least(con, tmp_path, require, draw):
+    """Of people with two rows each: a quasi-identifier that varies has a cut at each position."""
+    trees = [draw.choice(TREES) for _ in range(draw.choice([1, 2]))]
+    found = people(draw, trees, 0)
+    if len(positions(trees, found)) > 3:
+        reject()
+    best = least_aligned(trees, found, require, cut_oracle.cuts)
     algorithm = {"name": "cuts", "scheme": "none"}
     if best is None:
         with pytest.raises(InfeasibleError):
@@ -172,6 +187,39 @@ def test_a_cut_of_aligned_rows_costs_least(con, tmp_path, require, draw):
     result = run(con, tmp_path, trees, found, [require], "aligned", algorithm=algorithm)
     (level,) = result.search["levels"]
     assert level["cost"] == pytest.approx(float(best))
+
+
+@search(3, draw=seeded)
+def test_people_of_a_population_are_those_whom_all_labels_of_a_sequence_cover(con, tmp_path, draw):
+    trees = [draw.choice(TREES[:2]), TREES[2]]
+    found = people(draw, trees, 0)
+    fill(con, "pop", {"q0": "VARCHAR", "q1": "VARCHAR"}, PEOPLE)
+
+    def covers(label):
+        asked = list(label)
+        return sum(all(own[place] in node for node, (place, _) in asked) for own in PEOPLE) >= 2
+
+    best = least_aligned(trees, found, {"k": 2}, cut_oracle.full_domains, covers)
+    asked = [{"k": 2}, {"k_map": {"k": 2, "population": "pop"}}]
+    if best is None:
+        with pytest.raises(InfeasibleError):
+            run(con, tmp_path, trees, found, asked, "aligned", algorithm="incognito")
+        return
+    result = run(con, tmp_path, trees, found, asked, "aligned", algorithm="incognito")
+    (level,) = result.search["levels"]
+    assert level["cost"] == pytest.approx(float(best))
+    run(con, tmp_path, trees, found, asked, "aligned", algorithm="tds")
+    policy = run(con, tmp_path, trees, found, [{"k": 2}], "aligned", algorithm="topdown", told=True)
+    audit = ldiv_db.check(con, "out.released", policy=policy | {"require": asked[1:]}, folder=tmp_path)
+    shown = defaultdict(list)
+    for nr, *labels in con.execute("SELECT nr, q0, q1 FROM out.released ORDER BY position").fetchall():
+        shown[nr].append(labels)
+    fits = [{label: node for node in nodes(tree) for label in labels_of(tree, node)} for tree in trees]
+    counts = [
+        sum(all(v in fit[one] for row in rows for v, fit, one in zip(own, fits, row, strict=True)) for own in PEOPLE)
+        for rows in shown.values()
+    ]
+    assert (audit[0].verdicts[0].worst or 0) == min(counts)
 
 
 @pytest.mark.parametrize("algorithm", some(["tds", "incognito", "annealing"]))

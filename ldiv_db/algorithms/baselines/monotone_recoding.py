@@ -73,7 +73,7 @@ class Codings:
         if self.task.people is None:
             return []
         low, high = tree.bounds(node)
-        numbered = enumerate(self.task.people.spans[tree.number - 1], 1)
+        numbered = enumerate(self.task.people.spans[tree.code], 1)
         return [-number for number, own in numbered if low <= own[0] and own[1] <= high]
 
     def loss(self, tree: CutTree, node: int) -> int:

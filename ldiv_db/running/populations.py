@@ -1,0 +1,61 @@
+"""People of populations, as algorithms see them that publish nodes of trees: whom each node covers, by the labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from ldiv_db.algorithms.base import PopulationCells
+from ldiv_db.algorithms.cuts.spanned import trees_of
+from ldiv_db.attacking.covering import KnownAxis, label_axes, list_cells, open_population
+from ldiv_db.attacking.matching import cover
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import Problem, refuse
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Relation
+from ldiv_db.policy.resolve import Resolved
+from ldiv_db.recoding.encoded import Axis, Encoded
+from ldiv_db.recoding.recode import label_spans
+
+
+def place_people(engine: Engine, resolved: Resolved, encoded: Encoded) -> PopulationCells | None:
+    """The people of all populations that are named; None if none is.
+
+    Raises PolicyError for a population that is not to be had, or lacks a quasi-identifier, and for quasi-identifiers
+    that are published as sets.
+    """
+    names = sorted({spec.argument["population"] for spec in resolved.required.specs if spec.counts_people})
+    if not names:
+        return None
+    refuse(
+        Problem(
+            f"quasi_identifiers.{axis.name}", "people are counted by the labels of a cut, not by sets", "recode: tree"
+        )
+        for axis in encoded.axes
+        if resolved.released.forms[axis.name] == "set"
+    )
+    spans = {tree.code: sorted(set(map(tree.bounds, tree.children))) for tree in trees_of(engine, encoded.axes)}
+    cells, left_out = {}, {}
+    for name in names:
+        with engine.scope() as scope:
+            labels = [replace(axis, columns=axis.columns[:1]) for axis in label_axes(resolved)]
+            people, known = open_population(engine, name, resolved.folder, labels)
+            values = list_cells(engine, known, people)
+            placed = [_place(engine, *each, values) for each in zip(encoded.axes, known, spans.values(), strict=True)]
+            found = engine.materialise("people", "running/populations/count_people", cells=values, axes=placed)
+            left_out[name] = engine.total(values, "people") - engine.total(found, "rows")
+            cells[name] = scope.keep(found)
+    return PopulationCells(spans, cells, left_out)
+
+
+def _place(
+    engine: Engine, axis: Axis, known: KnownAxis, spans: Sequence[tuple[int, int]], cells: Relation
+) -> dict[str, Any]:
+    """The smallest span whose label covers each value of one quasi-identifier: `places` is (cell_no, code)."""
+    columns = {"class_no": "BIGINT", axis.low.name: "INTEGER", axis.high.name: "INTEGER"}
+    listed = engine.load("spans", columns, [(number, *span) for number, span in enumerate(spans, 1)])
+    flow = EngineFlow(engine, "running/populations", spans=listed, axis=axis, column=known.columns[0])
+    labels = flow.step("labels", "list_labels", labels=label_spans(engine, axis, listed).relation)
+    places = flow.step("places", "find_spans", matches=cover(engine, labels, [known], cells))
+    return {"code": axis.code, "table": axis.table, "places": places}
