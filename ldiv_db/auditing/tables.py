@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ldiv_db.auditing.audit import Audit, Judging, Observer, audit_table
+from ldiv_db.auditing.centres import require_within
 from ldiv_db.auditing.check import AuditRequest, check_request, request_problems
 from ldiv_db.auditing.kept import warn_of_release
 from ldiv_db.auditing.subject import Subject
@@ -159,6 +160,7 @@ class PublishedTables:
                 table = PublishedTable.of(name, number, policy.tables, member.released, rows)
                 refuse(missing_columns(engine, rows, table.columns, "published table"))
                 refuse(request_problems(request.require, request.sensitive))
+                require_within(engine, rows, request.centres)
                 found, required = request.requirements(engine, columns)
                 with read_as_one(engine, rows, request.same) as read:
                     absent_values(engine, required, {column: (read, column) for column in found})

@@ -228,7 +228,9 @@ class Policy(PolicyPart):
 
     @property
     def left_out_at_most(self) -> Decimal | None:
-        """The share of the rows that may be left out, as it is written; None for any."""
+        """The share of rows that may be left out, None for any; none may where means of rows in their order tell."""
+        if self.output.centres and (self.is_aligned or self.tables):
+            return Decimal(0)
         return None if self.suppression is None else Decimal(repr(self.suppression))
 
     @property

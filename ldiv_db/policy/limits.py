@@ -96,6 +96,7 @@ FEATURES: Mapping[str, Feature] = {
     "individual": Feature("individual", lambda p: p.individual is not None),
     "people are counted": Feature("individual", lambda p: p.counts_people, "individual"),
     "linked rows": Feature("individual.rows", links_rows),
+    "rows together": Feature("individual.rows", lambda p: links_rows(p) and not p.is_aligned),
     "rows aligned": Feature("individual.rows", lambda p: p.is_aligned, "rows: aligned"),
     "people of all nights": Feature(
         "individual",

@@ -258,7 +258,7 @@ def _member(policy: Policy, name: str, table: PolicyTable) -> Policy:
         "source": Frame(None, str(table.source)),
         "individual": Individual.model_validate({"column": person, **rows}),
         "require": _required(policy, name, table) or [RequirementSpec("k", 1)],
-        "output": policy.output.model_copy(update={"person": person, "position": position}),
+        "output": _output_of(policy, table, "linked").model_copy(update={"person": person, "position": position}),
     }
     return _with_columns(policy, table, own, {person})
 

@@ -185,7 +185,7 @@ class NewClasses:
         names = list(self.requirements)
         judging = Judging(people=people_counter(label_axes(resolved), resolved.folder), twice=None)
         if released.centres:
-            self._require_centres(subject, names)
+            self.require_centres(subject, names)
         if self.counts_people:
             subject = self._of_people(subject, names)
         audits = audit_each(engine, subject, self.requirements, judging)
@@ -196,7 +196,7 @@ class NewClasses:
             require_rows(audit.rows + audit.ignored_rows - earlier_rows, expected)
         return [*audits, *beside]
 
-    def _require_centres(self, subject: Subject, sensitive: Sequence[str]) -> None:
+    def require_centres(self, subject: Subject, sensitive: Sequence[str]) -> None:
         """Raise AuditError unless means and medians are those of the rows that are published, which are all."""
         engine, released = self.engine, self.resolved.released
         require_all(self.encoded.row_count - engine.count_weighted(self.recoding.assigned, self.recoding.dealt))

@@ -71,5 +71,7 @@ class TablesDraft(RunDraft):
         columns = [column.name for column in columns_of(engine, planned)]
         labels = [name for name in columns if name not in sensitive]
         require_same_rows(engine, Subject(rows, labels), Subject(planned, labels), sensitive or [""])
+        if classes.resolved.released.centres:
+            classes.require_centres(Subject(rows, classes.resolved.released.identifying), sensitive or [""])
         engine.drop(planned)
         return replace(table, rows=rows)

@@ -29,7 +29,7 @@ from tests.strategies import draws, search
 OF_TABLES = ("source", "target", "identifiers", "quasi_identifiers", "sensitive")
 #: What a policy does not tell: where it runs, and what its algorithm does.
 OUTSIDE = {"a warehouse", "a warehouse without locks", "a global recoding"}
-LINKED = {"linked rows", "rows aligned", "person"}
+LINKED = {"linked rows", "rows together", "rows aligned", "person"}
 BSGI = {"transparent", "another select", "another residue"}
 POPULATIONS = {"population", "presence"}
 
@@ -174,6 +174,7 @@ GIVEN = {
     "people of all nights": lambda d: (of_person("apart", d), under("topdown", d)),
     "rows apart": lambda d: (of_person("apart", d), under("topdown", d)),
     "linked rows": lambda d: of_person("together", d),
+    "rows together": lambda d: of_person("together", d),
     "rows aligned": lambda d: of_person("aligned", d),
     "person": linked,
     "releases over time": over_time,

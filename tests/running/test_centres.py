@@ -174,3 +174,41 @@ def test_rows_that_are_left_out_are_not_told_by_means():
     con = table([(20, "a"), (21, "a"), (22, "a"), (23, "b"), (24, "a"), (25, "b"), (26, "c")])
     with pytest.raises(AuditError, match="left out, and means and medians would tell whose"):
         ldiv_db.run(con, policy("mean", {"name": "bsgi", "residue": "suppress"}))
+
+
+@search(2, seed=seeds)
+@pytest.mark.parametrize("centre", CENTRES)
+def test_nobody_becomes_more_certain_where_rows_are_in_their_order(seed, centre):
+    """All worlds of people with as many rows: each class's labels and means cover who stands behind it, row by row."""
+    rng = random.Random(seed)
+    people = [[(rng.randrange(9), rng.choice("abc")) for _ in range(2)] for _ in range(5)]
+    with duckdb.connect() as con:
+        con.execute("CREATE TABLE people (who INTEGER, day INTEGER, age INTEGER, disease VARCHAR)")
+        rows = [(who, day, *row) for who, own in enumerate(people) for day, row in enumerate(own)]
+        con.executemany("INSERT INTO people VALUES (?, ?, ?, ?)", rows)
+        aligned = {"individual": {"column": "who", "rows": "aligned", "order": "day"}, "output": {"age": centre}}
+        try:
+            ldiv_db.run(con, policy(centre, "topdown", **aligned))
+        except ldiv_db.InfeasibleError:
+            return
+        shown = defaultdict(list)
+        listed = con.execute(f"SELECT person, age, age_{centre}, disease FROM published ORDER BY position").fetchall()
+    for person, *row in listed:
+        shown[person].append(row)
+    assert len(shown) == 5 and {len(own) for own in shown.values()} == {2}
+    worlds, having = 0, Counter()
+    for behind in permutations(people):
+        classes = defaultdict(list)
+        for own, known in zip(shown.values(), behind, strict=True):
+            for place, (said, found, _) in enumerate(own):
+                classes[tuple((one, other) for one, other, _ in own), place, said, found].append(known[place][0])
+        if all(found == CENTRES[centre](ages) and covers(said, ages) for (_, _, said, found), ages in classes.items()):
+            worlds += 1
+            for own, known in zip(shown.values(), behind, strict=True):
+                having.update({(people.index(known), value) for value in {value for *_, value in own}})
+    assert worlds and max(having.values()) * 2 <= worlds
+
+
+def covers(said, ages):
+    low, _, high = said.strip("[]").partition(" .. ")
+    return said == "*" or all(int(low) <= age <= int(high or low) for age in ages)
