@@ -145,7 +145,7 @@ def audit_table(
     known = [requirement for requirement in requirements if requirement.others_known]
     each = [requirement for requirement in requirements if requirement.each]
     if subject.counts_once(sensitive):
-        refuse_people(requirements, subject.suppressed, subject.pair is not None)
+        refuse_people(requirements, subject.suppressed, bool(subject.pair and subject.person))
     if subject.pair and known:
         raise refused("require", "others_known: a pair does not show which other sensitive values a row has")
 

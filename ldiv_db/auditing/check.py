@@ -302,8 +302,8 @@ def problems_of(request: CheckRequest) -> list[Problem]:
     if pair is not None:
         what = "does not go with --group: the classes of a pair are its groups"
         problems += [Problem(key, what) for key in dict.fromkeys(key for key, _ in main)]
-        sets = [name for name, setting in request.sensitive.items() if setting.set]
-        problems += [Problem(f"sensitive.{name}.set", "does not go with --group: a pair lists values") for name in sets]
+        sets = [name for name, setting in request.sensitive.items() if setting.set and pair.count]
+        problems += [Problem(f"sensitive.{name}.set", "does not go with --count: values are counted") for name in sets]
         problems += (
             [] if request.sensitive else [Problem("sensitive", "is missing: name the sensitive column of the pair")]
         )

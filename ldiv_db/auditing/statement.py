@@ -167,7 +167,7 @@ class _Writer:
         before = len(self._steps.doubts)
         counts = count_values(self._steps, subject, attribute.name)
         if subject.pair is not None:
-            self._refuse_pair(subject, counts)
+            self._refuse_pair(subject, counts, attribute.name)
         numbered = number_classes(self._steps, subject, counts, attribute.name)
         refuse_unlisted(self._steps, attribute.name, requirements, numbered.classes.totals)
         sensitive = Value(attribute.name or None)
@@ -188,9 +188,9 @@ class _Writer:
         about = {"sensitive": Value(sensitive or None)}
         self._open += [{"problem": Value(f"open: {d.problem}"), "count": d.count, **about} for d in doubts]
 
-    def _refuse_pair(self, subject: Subject, counts: Relation) -> None:
+    def _refuse_pair(self, subject: Subject, counts: Relation, sensitive: str) -> None:
         """Note what makes two tables no pair: groups of other numbers of rows, and counts below 0."""
-        template, params = count_unmatched(subject, counts)
+        template, params = count_unmatched(subject, counts, sensitive)
         self._steps.refuse_any(lambda found: Problem("group", f"{found} groups differ in size"), template, **params)
         self._steps.refuse_any(
             lambda found: Problem("count", f"{found} counts are negative"), "auditing/count_negative", counts=counts
@@ -219,7 +219,7 @@ class _Writer:
 
 def _refuse_people(subject: Subject, requirements: Sequence[Requirement]) -> None:
     """Raise PolicyError for what is not judged on people, or not by one statement: shares ask for a common multiple."""
-    refuse_people(requirements, subject.suppressed, subject.pair is not None)
+    refuse_people(requirements, subject.suppressed, bool(subject.pair and subject.person))
     shares = [requirement.label for requirement in requirements if requirement.on_people == "shares"]
     what = "compares shares of people, which are known only once people are counted"
     if shares:

@@ -138,7 +138,7 @@ def count_values(steps: Steps, subject: Subject, sensitive: str) -> Relation:
     columns, pair = subject.renamed, subject.pair
     column = Identifier(sensitive) if sensitive else None
     if subject.counts_once(sensitive):
-        return _count_people(steps, subject, columns, column)
+        return _count_people(steps, replace(subject, table=pair.table) if pair else subject, columns, column)
     if pair is None:
         told = (subject.table.counts, subject.table.weight) if isinstance(subject.table, RepeatedRows) else None
         table, weight = told or (subject.table, None)
@@ -216,12 +216,13 @@ def _signed_as(subject: Subject, signature: str) -> list[Renamed]:
     return [replace(one, alias=Identifier(f"{signature}_{n}")) for n, one in enumerate(subject.renamed, 1)]
 
 
-def count_unmatched(subject: Subject, counts: Relation) -> tuple[str, dict[str, Any]]:
+def count_unmatched(subject: Subject, counts: Relation, sensitive: str) -> tuple[str, dict[str, Any]]:
     """The template that counts the groups of a pair of other numbers of rows in its two tables, and what fills it."""
     if subject.pair is None:
         raise AssertionError("groups are those of a pair")
-    params = {"published": subject.table, "counts": counts, "class_columns": subject.renamed}
-    return "auditing/count_unmatched", {"group": Identifier(subject.pair.group), **params}
+    params: dict[str, Any] = {"published": subject.table, "counts": counts, "class_columns": subject.renamed}
+    named = {"group": Identifier(subject.pair.group), "sized": subject.sized(sensitive)}
+    return "auditing/count_unmatched", params | named
 
 
 # -- counted -------------------------------------------------------------------------------------------
@@ -262,7 +263,7 @@ def counted(engine: Engine, subject: Subject, sensitive: str, as_it_lies: bool =
             raise AuditError("the sensitive table has a negative count")
         unmatched = 0
         if read.pair is not None:
-            template, params = count_unmatched(read, counts)
+            template, params = count_unmatched(read, counts, sensitive)
             unmatched = int(engine.record(template, **params)["found"])
         numbered = number_classes(engine, read, counts, sensitive)
         engine.drop(counts)

@@ -247,10 +247,11 @@ class Policy(PolicyPart):
     @property
     def of_groups(self) -> list[RequirementSpec]:
         """What each sensitive attribute has to meet in groups; NULL and harmless values are none that count."""
+        is_open = self.nulls_sensitive == "value"
         return [
             RequirementSpec(asked, setting.l, (name,))
             for name, setting in self.sensitive.items()
-            for asked in ("frequency", "distinct")[: 1 if self.nulls_sensitive == "value" or setting.harmless else 2]
+            for asked in ("frequency", "distinct")[: 1 if is_open or setting.harmless or setting.set else 2]
         ]
 
     @property

@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any
 
 from ldiv_db.algorithms.base import read_options
-from ldiv_db.algorithms.decomposition.encode import secrets_of
+from ldiv_db.algorithms.decomposition.encode import grouped_by, secrets_of
 from ldiv_db.algorithms.decomposition.grouping import DecompositionOptions, Grouping, Secret
 from ldiv_db.algorithms.decomposition.steps import Groups, make_groups
 from ldiv_db.algorithms.infeasible import no_class
@@ -65,8 +65,12 @@ class DecomposedDraft(SeriesDraft):
 
     @property
     def limits(self) -> list[LimitedAttribute]:
-        promises = {name: promised_by(wanted) for name, wanted in self.required.items()}
-        return promised_limits(promises, self.start.source.same, self.series.secret)
+        source = self.start.source
+        promises = {
+            name: promised_by(one for one in wanted if name not in source.sets or one.on_people == "counts")
+            for name, wanted in self.required.items()
+        }
+        return promised_limits(promises, source.same, self.series.secret)
 
     @property
     def primary(self) -> Secret:
@@ -145,8 +149,8 @@ def plan_groups(
     engine, resolved, series, matched = start.engine, start.resolved, start.series, match_rows(start, coding, world)
     options = decomposition_options(resolved.algorithm, resolved.options)
     encoded = coding.encode(matched.rows, side_columns, MATCHED)
-    rows, secrets = encoded.rows, secrets_of(engine, resolved, coding.sensitive)
-    primary = primary_of(resolved, secrets)
+    secrets = secrets_of(engine, resolved, coding.sensitive)
+    rows, primary = grouped_by(engine, encoded.rows, primary_of(resolved, secrets))
     is_last = resolved.transparent or resolved.source.key is None
     keeps_back = resolved.algorithm == "decomposition_plus" and not is_last
     waits = options.starvation if keeps_back else AT_ONCE
@@ -162,7 +166,7 @@ def plan_groups(
         what = f"{rows_phrase(outside)} found no group, and a transparent release has all of them"
         raise InfeasibleError(f"{what}: lower l, or leave out `transparent`, so that they may wait")
     combined = None  # anatomy has one attribute
-    if resolved.algorithm != "anatomy" and series.releases:
+    if resolved.algorithm != "anatomy" and (series.releases or resolved.source.sets):
         combined = CombinationsDecision(options.combinations, published=False)
     elif resolved.algorithm != "anatomy":
         combined = plan_combinations(engine, options.combinations, groups.shown, secrets)
@@ -193,4 +197,5 @@ def _no_group_reason(primary: Secret, groups: Groups) -> str:
     if not groups.formed:
         values = primary.distribution
         return no_class("groups", primary.l, primary.name, values.distinct, values.rows)
-    return "no group can be published: " + "; ".join(map(str, groups.refused))
+    shared = "too many rows share members of their sets, or are of one person"
+    return "no group can be published: " + "; ".join([*map(str, groups.refused)] or [shared])

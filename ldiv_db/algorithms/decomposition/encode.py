@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ldiv_db.algorithms.decomposition.grouping import Secret
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, count_phrase
-from ldiv_db.database.names import Relation
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.queries import Where
 from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.recoding.encoded import SensitiveAxis
+from ldiv_db.requirements import Distribution
 from ldiv_db.taxonomies.taxonomy import NULL_LABEL, Taxonomy
 
+#: The column of rows with the member by which their sets are told apart.
+BUCKET, _FIRST = "bucket", Where("is_first", True)
 _NODES = {"node": "INTEGER", "low": "INTEGER", "high": "INTEGER", "height": "INTEGER"}
 
 
@@ -39,13 +45,27 @@ def secrets_of(engine: Engine, resolved: Resolved, axes: tuple[SensitiveAxis, ..
 def _secret(engine: Engine, resolved: Resolved, number: int, axis: SensitiveAxis, taxonomy: Taxonomy | None) -> Secret:
     leaves, nodes, height = _tree(engine, taxonomy, axis)
     harmless = [(value,) for value in resolved.source.harmless.get(axis.column.name, ())]
-    given = {"leaves": leaves, "harmless": engine.load("harmless", {"value": "VARCHAR"}, harmless)}
-    dictionary = engine.materialise(
-        f"leaves_of_{axis.code.name}", "decomposition/map_leaves", dictionary=axis.dictionary, **given
-    )
-    engine.drop(*(one for one in given.values() if one))
-    known = vars(axis) | {"dictionary": dictionary, "number": number, "nodes": nodes, "height": height}
+    flow = EngineFlow(engine, "decomposition", harmless=engine.load("harmless", {"value": "VARCHAR"}, harmless))
+    flow.know(dictionary=axis.dictionary, leaves=leaves)
+    dictionary, members = flow.step(f"leaves_of_{axis.code.name}", "map_leaves"), dict[str, Relation]()
+    if axis.column.name in resolved.source.sets:
+        flow.know(dictionary=flow.step("kinds", "map_members"), leaves=None)
+        members["kinds"] = flow.step(f"kinds_of_{axis.code.name}", "map_leaves")
+        members["members"] = flow.step("listed", "list_members", dictionary=dictionary, kinds=members["kinds"])
+    flow.drop("harmless", *(["leaves"] if leaves else []))
+    known = vars(axis) | members | {"dictionary": dictionary, "number": number, "nodes": nodes, "height": height}
     return Secret(**known, l=resolved.limits[axis.column.name])
+
+
+def grouped_by(engine: Engine, rows: Relation, primary: Secret) -> tuple[Relation, Secret]:
+    """The rows, and what each group has different values of: the primary attribute, or of sets one member of each."""
+    if primary.members is None or primary.kinds is None:
+        return rows, primary
+    first = engine.select("first", primary.members, ("code", primary.code.name), ("member", BUCKET), where=[_FIRST])
+    rows = engine.join("bucketed", rows, first, primary.code.name, right_columns=[BUCKET])
+    counts = sorted(engine.column(primary.kinds, "rows"), reverse=True)
+    found = replace(primary, code=Identifier(BUCKET), dictionary=primary.kinds, distribution=Distribution(counts))
+    return rows, replace(found, members=None, own=None)
 
 
 def _tree(

@@ -21,7 +21,8 @@ Where rows are of people who may have several, groups are made as if they had no
 are given up. Which these are follows from who is in a group, whoever of them is in which of its places: of a group that
 is published each way is still as likely. Nothing is exchanged for that, as a place would tell who was not in another.
 Values that are written differently are one to `T`'s codes, and spellings go with them; what is harmless may stand in a
-group as often as it will, as if each row had a value of its own.
+group as often as it will, as if each row had a value of its own. Rows of sets are seated by one member of each, and
+again in a few rounds where groups had too much of another: a function of `T` as before.
 
 Not covered: who knows who was kept back in an earlier release (rows that wait come first, and frequent values wait);
 noise, as a value that stands in place of another is nobody's, and that other one is more frequent than is published;
@@ -81,6 +82,9 @@ class Secret(SensitiveAxis):
     links: Relation | None = None
     noise: Relation | None = None
     spelled: Relation | None = None
+    #: Where rows have sets, the `members` (code, member, is_first) of each, and these as a dictionary.
+    members: Relation | None = None
+    kinds: Relation | None = None
 
     @property
     def name(self) -> str:
@@ -119,6 +123,11 @@ class Grouping:
     @property
     def secrets(self) -> tuple[Secret, ...]:
         return (self.primary, *self.others)
+
+    @property
+    def exchanged(self) -> tuple[Secret, ...]:
+        """The attributes of which values may be exchanged between groups, or replaced by noise."""
+        return tuple(one for one in self.others if one.members is None)
 
     def flow(self, members: Relation | None = None, **known: Any) -> EngineFlow:
         """Steps on the rows, and on members of groups; `attributes` are all but the primary one."""
@@ -161,7 +170,7 @@ def _buckets(task: Grouping) -> list[tuple[int, int, int]]:
     return sorted(found, key=lambda bucket: (-bucket[1], bucket[0]))
 
 
-def seat_rows(task: Grouping) -> tuple[Relation, int, list[tuple[int, int]]]:
+def seat_rows(task: Grouping, again: int = 0) -> tuple[Relation, int, list[tuple[int, int]]]:
     """The members (row_id, group_no, codes, ...), the number of groups, and of each primary code the rows left over."""
     engine, primary = task.engine, task.primary
     buckets = _buckets(task)
@@ -172,7 +181,7 @@ def seat_rows(task: Grouping) -> tuple[Relation, int, list[tuple[int, int]]]:
     starts = itertools.accumulate(quotas, initial=0)
     slots = [(code, quota, start) for (code, *_), quota, start in zip(buckets, quotas, starts, strict=False)]
     loaded = engine.load("quotas", {"code": "INTEGER", "quota": "BIGINT", "start": "BIGINT"}, slots)
-    members = task.flow(quotas=loaded, groups=max(groups, 1)).step("members", "seat_rows")
+    members = task.flow(quotas=loaded, groups=max(groups, 1), again=again).step("members", "seat_rows")
     engine.drop(loaded)
     residual = [(code, rows - quota) for (code, rows, _), quota in zip(buckets, quotas, strict=True)]
     return members, groups, residual
@@ -202,7 +211,7 @@ def exchange(task: Grouping, members: Relation) -> tuple[Relation, list[int]]:
     draw = random.Random(f"{task.coins}:jumps")  # noqa: S311 - not to be guessed without the seed, nor to be repeated
     rounds: list[int] = []
     idle = 0
-    while task.others and len(rounds) < ROUNDS and idle < IDLE:
+    while task.exchanged and len(rounds) < ROUNDS and idle < IDLE:
         task.progress(len(rounds), ROUNDS)
         jumps = [draw.randrange(1, _FAR) for _ in range(PARTNERS)]  # in the order of the bucket, which is one of coins
         members, crowded, done = _exchange_once(task, members, len(rounds), jumps)
@@ -217,7 +226,9 @@ def _exchange_once(task: Grouping, members: Relation, turn: int, jumps: Sequence
     """The members after one round, the groups with a penalty before it, and the exchanges."""
     engine = task.engine
     with engine.scope() as scope:
-        flow = with_counts(task, members).flow(members, ranked=RANKED, prime=PRIME)
+        counted = with_counts(task, members)
+        flow = counted.flow(members, ranked=RANKED, prime=PRIME)
+        flow.know(attributes=counted.exchanged)
         crowded = engine.count(flow.step("crowded", "list_crowded", turn=turn))
         if not crowded:
             return members, 0, 0

@@ -73,7 +73,8 @@ def list_refused(task: Grouping, members: Relation) -> Relation:
         refused = scope.keep(engine.load("refused", _REFUSED, []))
         for attribute in with_counts(task, members).others:
             flow = task.flow(members, refused=refused, attribute=attribute)
-            flow.insert("refused", "list_refused", noise=task.options.noise != "none")
+            is_noisy = task.options.noise != "none" and attribute.members is None
+            flow.insert("refused", "list_refused", noise=is_noisy)
     return refused
 
 
@@ -86,7 +87,7 @@ def release_refused(task: Grouping, members: Relation) -> tuple[Relation, list[R
         members = regroup(task, members, refused=refused)
     engine.drop(refused)
     shortfalls = []
-    for attribute in task.others:
+    for attribute in task.exchanged:
         reached = [(largest, groups) for number, largest, groups in tally if number == attribute.number]
         if reached:
             refused_groups, (largest_l, _) = sum(groups for _, groups in reached), reached[0]
@@ -130,6 +131,8 @@ def add_noise(task: Grouping, members: Relation, whole: Relation) -> tuple[Group
 def _noise_of(task: Grouping, members: Relation, attribute: Secret) -> tuple[Relation, Relation]:
     """The noise that the options ask for, and random noise for the same groups."""
     with task.engine.scope() as scope:
+        if attribute.members:
+            return (scope.keep(task.engine.load("noise", _NOISE, [])),) * 2
         flow = task.flow(members, attribute=attribute, distances=None)
         flow.step("surplus", "list_surplus")
         flow.step("linkable", "list_linkable")
@@ -149,6 +152,29 @@ def _choose(flow: EngineFlow, nearest: bool) -> Relation:
     return taken
 
 
+#: In how many further rounds rows of sets are seated that find no group.
+RESEATS = 16
+
+
+def reseat(task: Grouping, members: Relation) -> Relation:
+    """The members with more groups, of rows of sets whose groups had too much of a member."""
+    engine = task.engine
+    for turn in range(1, RESEATS + 1 if any(secret.members for secret in task.others) else 1):
+        with engine.scope() as scope:
+            waiting = engine.select("waiting", members, "row_id", where=[Where("group_no", 0, "<")])
+            left = engine.select_among("left", task.rows, waiting, "row_id")
+            fresh, formed, _ = seat_rows(replace(task, rows=left), turn)
+            if not formed:
+                break
+            fresh, _ = release_refused(task, exchange(task, fresh)[0])
+            last = engine.most(members, "group_no", Where("group_no", 0, ">")) or 0
+            joined = task.flow(members, fresh=fresh, last=last).step("members", "join_rounds")
+            scope.keep(joined)
+        engine.drop(members)
+        members = joined
+    return members
+
+
 #: How many groups a row tries at most.
 ATTEMPTS = 100
 
@@ -158,7 +184,7 @@ def place_starved(task: Grouping, members: Relation, threshold: int) -> tuple[Re
     engine, placed = task.engine, 0
     with engine.scope() as scope:
         flow = task.flow(members, starvation=threshold)
-        scope.keep(flow.step("openings", "list_openings", attributes=with_counts(task, members).others))
+        scope.keep(flow.step("openings", "list_openings", attributes=with_counts(task, members).exchanged))
     for _ in range(ATTEMPTS):
         if not engine.count(openings := flow["openings"]):
             break
@@ -215,6 +241,7 @@ def make_groups(task: Grouping, whole: Relation, threshold: int) -> Groups:
         members, formed, residual = seat_rows(task)
         members, exchanges = exchange(task, members)
         members, refused = release_refused(task, members)
+        members = reseat(task, members)
         members, placed = place_starved(task, members, threshold)
         members, repeated = part_people(task, members, whole)
         noisy, lost = add_noise(task, members, whole)
