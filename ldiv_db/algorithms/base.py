@@ -95,9 +95,8 @@ class Task:
     wanted: Mapping[str, Sequence[Requirement]] = field(default_factory=dict)
     #: Whether classes must tell no more to whoever knows how they were made.
     transparent: bool = False
-    #: The form in which each quasi-identifier is published, and whether numbers of classes are.
+    #: The form in which each quasi-identifier is published.
     forms: Mapping[str, Form] = field(default_factory=dict)
-    class_ids: bool = False
     #: Whether these are some rows of a table that is divided, so that they are split as those of a large one.
     is_part: bool = False
     #: The people of the populations that requirements name; None where they were not counted.

@@ -163,7 +163,7 @@ def make_ready(
     """The run with its task and the algorithm that is chosen; raises PolicyError for what that does not take."""
     secret = key_of_release(engine, resolved) if resolved.released.person else ""
     task, absent = task_of(engine, listener, resolved, algorithm, encoded, secret)
-    task = replace(task, forms=resolved.released.forms, class_ids=resolved.released.has_class_ids)
+    task = replace(task, forms=resolved.released.forms)
     refuse_unknown(resolved.suppressed, task.requirements)
     chosen, reason = algorithm.chosen(task)
     refuse_forms(chosen, resolved.released, resolved.policy)  # of an algorithm that the policy left open
