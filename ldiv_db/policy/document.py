@@ -313,8 +313,7 @@ class Policy(PolicyPart):
         person, position = self.output.person, self.output.position
         if self.is_aligned:
             person, position = person or "person", position or "position"
-        kept = tuple(self.sensitive), tuple(self.keep)
-        return ReleaseColumns(forms, *kept, self.publishes_class_id, person, position)
+        return ReleaseColumns(forms, tuple(self.sensitive), tuple(self.keep), self.publishes_class_id, person, position)
 
     def requiring(self, require: Sequence[RequirementSpec]) -> Policy:
         """The same with other requirements."""
