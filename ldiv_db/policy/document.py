@@ -146,16 +146,16 @@ class Policy(PolicyPart):
 
     @model_validator(mode="after")
     def _take_rows(self) -> Self:
-        """Where the rows of people stand, and in what order, in the tables that do not say it themselves."""
+        """Where people's rows stand, in what order, and which is which, in tables that do not say it themselves."""
         if self.individual is not None:
-            told = {n: t.model_copy(update=t.by_default(self.individual)) for n, t in self.tables.items()}
+            told = {n: t.model_copy(update=t.by_default(self.individual, self.key)) for n, t in self.tables.items()}
             object.__setattr__(self, "tables", told)
         return self
 
     @model_validator(mode="after")
     def _settle_algorithm(self) -> Self:
         """The algorithm that only one can be: of transparent releases, and of people over time in one promise."""
-        people_over_time = self.key is not None and self.individual is not None and self.nights is None
+        people_over_time = self.key is not None and self.individual is not None and not (self.nights or self.tables)
         if self.algorithm.name == DEFAULT_ALGORITHM and (people_over_time or self.transparent):
             settled = AlgorithmSpec.model_validate({"name": KEEPS_APART[0], **self.algorithm.options})
             object.__setattr__(self, "algorithm", settled)  # frozen to everybody else
@@ -163,10 +163,9 @@ class Policy(PolicyPart):
 
     def __repr__(self) -> str:
         """The source, the columns and the requirements alone: a seed may be a secret, and a frame has rows."""
-        required = ", ".join(f"{spec.name}: {spec.argument}" for spec in self.require)
+        asked = ", ".join(f"{spec.name}: {spec.argument}" for spec in self.require)
         keys, sensitive = ", ".join(self.quasi_identifiers), ", ".join(self.sensitive)
-        columns = f"quasi_identifiers=[{keys}], sensitive=[{sensitive}]"
-        return f"Policy(source={self.source}, {columns}, require=[{required}])"
+        return f"Policy(source={self.source}, quasi_identifiers=[{keys}], sensitive=[{sensitive}], require=[{asked}])"
 
     __str__ = __repr__
 
@@ -257,7 +256,7 @@ class Policy(PolicyPart):
     @property
     def is_series(self) -> bool:
         """True if the source is published again and again as it changes."""
-        return self.decomposes or self.key is not None
+        return self.decomposes or self.key is not None or bool(self.tables and self.nights)
 
     @property
     def counts_people(self) -> bool:

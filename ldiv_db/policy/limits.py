@@ -7,7 +7,7 @@ does, are given by those who know them.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,7 +56,7 @@ def each(test: Callable[[Sensitive], Any]) -> Callable[[Policy], list[Args]]:
 
 
 def _over_time(policy: Policy) -> list[Args]:
-    key = "key" if policy.key is not None else "target.prefix"
+    key = "key" if policy.key is not None else "nights" if policy.nights else "target.prefix"
     return [(key,)] if is_over_time(policy) and not policy.decomposes else []
 
 
@@ -100,7 +100,11 @@ FEATURES: Mapping[str, Feature] = {
     "rows aligned": Feature("individual.rows", lambda p: p.is_aligned, "rows: aligned"),
     "people of all nights": Feature(
         "individual",
-        lambda p: p.nights is None and bool(p.individual) and (links_rows(p) or p.algorithm.name not in KEEPS_APART),
+        lambda p: (
+            p.nights is None
+            and bool(p.individual)
+            and (links_rows(p) or bool(p.tables) or p.algorithm.name not in KEEPS_APART)
+        ),
     ),
     "rows apart": Feature("individual", lambda p: p.counts_people and not links_rows(p), "rows: apart"),
     "releases over time": Feature("{0}", _over_time),
@@ -168,6 +172,10 @@ def limit_problems(policy: Policy, *given: str, **said: str) -> Iterator[Problem
         if given and limit.feature not in given and limit.other not in given:
             continue
         if limit.feature in given or one.when(policy):
-            when: When = (lambda _: True) if limit.other in given else other.when
+            cases = other.when(policy) or limit.other in given
             what = f"does not go with {one.called or limit.feature}: {limit.why}"
-            yield from PolicyRule(when, other.key, what, limit.way_out).problems(policy, **said)
+            yield from PolicyRule(_as_is(cases), other.key, what, limit.way_out).problems(policy, **said)
+
+
+def _as_is(cases: bool | Iterable[Args]) -> When:
+    return lambda _: cases

@@ -28,6 +28,8 @@ from ldiv_db.requirements import RequirementSpec
 PERSON = "ldiv_person"
 #: The hexadecimal digits of the seed of a table apart, which nobody can guess.
 _DIGITS = 30
+#: The column of what says over time which row is which, as its table has it.
+ROW = "ldiv_row"
 #: What is said of each table, not of all.
 _OF_EACH = ("source", "target", "quasi_identifiers", "sensitive", "identifiers", "keep")
 
@@ -35,7 +37,8 @@ _OF_EACH = ("source", "target", "quasi_identifiers", "sensitive", "identifiers",
 def schema_problems(policy: Policy, broken: Callable[[Policy], list[Problem]]) -> Iterator[Problem]:
     """Everything that is wrong with a policy of several tables; `broken` are the problems of the policy of one."""
     linked = "tables apart" if policy.is_apart else "linked tables"
-    known = [*_of_keys(policy), *_of_all(policy), *limit_problems(policy, "tables", linked)]
+    over_time = ["releases over time"] * (policy.is_series and not policy.decomposes)
+    known = [*_of_keys(policy), *_of_all(policy), *limit_problems(policy, "tables", linked, *over_time)]
     for number, spec in enumerate(policy.require):
         found = spec.problems_among(f"require.{number}", policy.sensitive, in_order=True)
         if not (found or spec.kind.rows_only or policy.sensitive):
@@ -104,6 +107,9 @@ def _of_all(policy: Policy) -> Iterator[Problem]:
     elif (order := policy.individual.order) and order not in [table.order for table in policy.tables.values()]:
         what = f"no table has {order} among its columns"
         yield Problem("individual.order", what, "list it under the identifiers of those whose rows are in its order")
+    if policy.key and policy.key not in [table.key for table in policy.tables.values()]:
+        what = f"no table has {policy.key} among its identifiers"
+        yield Problem("key", what, "list it there, or give each table a `key` of its own")
 
 
 def _of_apart(policy: Policy, name: str, table: PolicyTable) -> Iterator[Problem]:
@@ -160,6 +166,8 @@ def _of_rows(policy: Policy, name: str, table: PolicyTable) -> Iterator[Problem]
         asked = {key: getattr(table, key) for key in ("quasi_identifiers", "sensitive", "order", "key")}
         for key in (key for key, said in {**asked, "rows": table.rows != "aligned"}.items() if said):
             yield Problem(key, "is of people, and a public table is published as it is", "list columns under keep")
+    if policy.is_series and table.order and not table.key:
+        yield Problem("key", "is required: the column that says which row is which over time", "key: COLUMN")
     if table.rows == "together" and table.order:
         yield Problem("order", "rows that stand together are published in none", "leave it out, or rows: aligned")
     if table.rows == "together" and (below := [n for n, other in policy.tables.items() if other.above == name]):
@@ -269,8 +277,9 @@ def _with_columns(policy: Policy, table: PolicyTable, own: Mapping[str, Any], wh
     taken = {column.lower() for column in (*roles, *whose)}
     links = [column for column in dict.fromkeys(table.links) if column.lower() not in taken]
     columns = {"quasi_identifiers": table.quasi_identifiers, "sensitive": table.sensitive, "keep": table.keep}
-    identifiers = [*table.identifiers, *links]
-    update = {"tables": {}, "target": table.target, "identifiers": identifiers, **columns, **own}
+    identifiers = [*table.identifiers, *links, *([ROW] if policy.is_series else [])]
+    beside = {"tables": {}, "target": table.target, "key": None, "nights": None}
+    update = {**beside, "identifiers": identifiers, **columns, **own}
     return policy.model_copy(update=update)
 
 

@@ -51,15 +51,25 @@ class PolicyTable(PolicyPart):
         """The table whose rows its own belong to; empty where they belong to people."""
         return next(iter(self.parent.values()), "")
 
-    def by_default(self, individual: Individual) -> dict[str, Any]:
-        """What is said of all people's rows, where it says nothing of its own; the order of tables that list it."""
-        if self.public or self.order or self.rows == "together":
+    def by_default(self, individual: Individual, key: str | None) -> dict[str, Any]:
+        """What is said of all people's rows, where it says nothing of its own; order and key of tables that list it."""
+        if self.public:
             return {}
+        own = {"key": key} if key and not self.key and self._lists(key, *self.identifiers) else {}
+        if self.order or self.rows == "together":
+            return own
         if individual.rows == "together":
-            return {} if "rows" in self.model_fields_set else {"rows": "together"}
-        listed = (*self.identifiers, *self.quasi_identifiers, *self.sensitive, *self.keep)
-        order = individual.order
-        return {"order": order} if order and order.lower() in map(str.lower, listed) else {}
+            return own if "rows" in self.model_fields_set else own | {"rows": "together"}
+        order, others = individual.order, (*self.quasi_identifiers, *self.sensitive, *self.keep)
+        return own | ({"order": order} if order and self._lists(order, *self.identifiers, *others) else {})
+
+    def _lists(self, column: str, *listed: str) -> bool:
+        return column.lower() in map(str.lower, listed)
+
+    @property
+    def identity(self) -> str:
+        """The column that says which row is which over time: its key, or of one row a person or parent whose it is."""
+        return self.key or self.owner
 
     @property
     def links(self) -> list[str]:

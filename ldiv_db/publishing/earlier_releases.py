@@ -19,7 +19,7 @@ from ldiv_db.publishing.inference import Combinations, Inference, Release, check
 from ldiv_db.publishing.pairings import entered_limits, limits_of
 from ldiv_db.publishing.people_over_time import content_of
 from ldiv_db.publishing.series import require_release, secret_of
-from ldiv_db.publishing.series_target import is_there, sql_name_of, target_of
+from ldiv_db.publishing.series_target import is_as_audited, is_there, sql_name_of, target_of
 
 #: Figures of a release that add up to where each row is.
 _FIGURES = ("rows_in", "rows_published", "rows_waiting", "rows_changed", "counterfeits", "groups")
@@ -64,19 +64,24 @@ def check_series(engine: Engine, series: str) -> Inference:
     target = target_of(engine, last)
     if isinstance(target.destination, InFile) and not target.destination.is_there:
         raise refused("series", f"no file {target.destination.path}, to which {last.series} was published")
+    entries, kept = ledger.releases(engine, last.series), last.report.get(ledger.LIMITS)
+    if target.is_several:
+        with target.destination.opened() as there:
+            altered = [] if is_as_audited(engine, there, last) else [f"release {last.release}"]
+        names = [f"release {entry.release}" for entry in entries]
+        return Inference.of_nights(names, entered_limits(kept or {}), altered)
     with target.opened() as prefix:
         listed = target.releases(prefix, last.release)
         for release in listed:
             _require_table(engine, release.values, "series")
-        entries = ledger.releases(engine, last.series)
         told = (entries[0].report.get("combinations") or {}).get("option") == "first"
-        kept = last.report.get(ledger.LIMITS)  # none in a ledger of an older version
+        # There are none in a ledger of an older version.
         limits = entered_limits(kept) if kept else limits_of(list(last.report["l"].items()))
         secret = secret_of(engine, last.series)
         if ledger.CONTENT in last.report:
             held = {f"release {entry.release}": entry.report.get(ledger.CONTENT) for entry in entries}
             now = {one.name: content_of(engine, one.values, secret) for one in listed}
-            inference = Inference.of_nights(listed, limits, [name for name in now if now[name] != held[name]])
+            inference = Inference.of_nights(now, limits, [name for name in now if now[name] != held[name]])
         else:
             combinations: Combinations = "allowed" if told else "checked"
             inference = check_releases(engine, listed, limits, combinations=combinations, secret=secret)

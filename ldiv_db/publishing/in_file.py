@@ -64,6 +64,12 @@ class InFile(Destination):
     def opened(self, resolved: Resolved | None = None) -> AbstractContextManager[Tables]:
         return self.reading(self.path)
 
+    def before(self, where: Tables) -> Tables:
+        if self.is_copied:
+            return where
+        with self.opened() as files:
+            return files
+
     def flush(self, staging_path: Path) -> None:
         """Flush what was written to the disk."""
         flush(staging_path)
@@ -153,10 +159,6 @@ class DataFile(InFile):
 
     form: str
     columns: Sequence[str]
-
-    def before(self, where: Tables) -> Tables:
-        with self.opened() as files:
-            return files
 
     @property
     def place(self) -> Place:

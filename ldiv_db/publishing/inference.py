@@ -73,11 +73,11 @@ class Inference(Printed):
 
     @classmethod
     def of_nights(
-        cls, releases: Sequence[Release], limits: Sequence[LimitedAttribute], altered: Iterable[str] = ()
+        cls, releases: Iterable[str], limits: Sequence[LimitedAttribute], altered: Iterable[str] = ()
     ) -> Inference:
         """The findings on nights of people, of which some may be altered."""
-        names, known = tuple(one.name for one in releases), {limit.column.name: limit for limit in limits}
-        return cls(names, {}, known, altered=tuple(altered), of_people=True)
+        known = {limit.column.name: limit for limit in limits}
+        return cls(tuple(releases), {}, known, altered=tuple(altered), of_people=True)
 
     @property
     def holds(self) -> bool:

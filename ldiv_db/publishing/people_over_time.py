@@ -27,7 +27,7 @@ from ldiv_db.recoding.units import PERSON_NO
 
 #: The person of rows of a copy of the source.
 _PERSON = Identifier("p1")
-_ALTERED = "what earlier nights published is not what was audited by people"
+ALTERED = "what earlier nights published is not what was audited by people"
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def held_of(classes: NewClasses, series: Series, published: Table) -> dict[str, 
     if series.releases:
         kept = engine.select("kept", published, where=[Where(CLASS_ID, series.last_group, "<=")])
         if content_of(engine, kept, series.secret) != series.report.get(CONTENT):
-            raise AuditError(f"{_ALTERED}, nothing was published")
+            raise AuditError(f"{ALTERED}, nothing was published")
         engine.drop(kept)
     drawn = engine.most(classes.encoded.rows, PERSON_NO.name) if resolved.released.person else None
     last = int(drawn or series.report.get(LAST_PERSON, 0))
@@ -90,7 +90,8 @@ def asked_of(resolved: Resolved, series: Series) -> str | None:
     policy, settings = resolved.policy, {name: one.model_dump() for name, one in resolved.policy.sensitive.items()}
     require = sorted(repr(spec.written) for spec in policy.require)
     whose = policy.individual and (policy.individual.column.lower(), policy.individual.rows)
-    return keyed(series.secret, (whose, require, settings)) if policy.counts_people else None
+    of_people = policy.counts_people or policy.tables
+    return keyed(series.secret, (whose, require, settings)) if of_people else None
 
 
 def require_same(resolved: Resolved, series: Series) -> None:

@@ -94,8 +94,6 @@ class SeriesDraft(Draft):
     shown: Relation
     groups_new: int
     rows_new: int
-    #: The decision on combinations of sensitive values, None if the algorithm knows none.
-    combined: CombinationsDecision | None = field(default=None, kw_only=True)
     #: After how many releases a row has waited too long, None if there is no such number.
     threshold: int | None = field(default=None, kw_only=True)
     #: What new rows lose, None if there are none, or no classes.
@@ -113,15 +111,16 @@ class SeriesDraft(Draft):
     def limits(self) -> list[LimitedAttribute]:
         """What nobody may come to more than, of each sensitive attribute."""
 
+    @property
     @abstractmethod
-    def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None) -> None:
-        """Make the tables; what was published before stays as it is in the tables `before`."""
+    def named(self) -> list[str]:
+        """The tables of this release, as its result names them."""
 
     @abstractmethod
-    def audit_tables(self, tables: ReleaseTables, counts: dict[str, Any], short_groups: int) -> list[Audit]:
-        """The audits of the tables as they stand, one a sensitive attribute; raises AuditError if one fails.
+    def judged(self, where: Tables, counts: dict[str, Any], short_groups: int) -> tuple[list[Audit], Inference]:
+        """The audits of what was written, and what it tells together with earlier releases; raises AuditError.
 
-        The tables must add up to the `counts` of what became of rows, and have as many groups that lack a row.
+        It must add up to the `counts` of what became of rows, and have as many groups that lack a row.
         """
 
     @abstractmethod
@@ -171,33 +170,14 @@ class SeriesDraft(Draft):
         entries = ledger.unsettled(self.engine, self.series.name)
         return next((entry for entry in entries if entry.report.get("run_id") == self.run_id), None)
 
-    def made(self, where: Tables) -> Tables:
-        return {str(number): table for number, table in enumerate(self.tables(where[ONLY]).all)}
-
-    def write(self, where: Tables) -> None:
-        target = self.start.target
-        lies = target.destination.before(where)[ONLY]
-        before = target.tables(lies, self.series.releases) if self.extends else None
-        self.write_tables(self.tables(where[ONLY]), before)
-
     def audit(self, where: Tables) -> Result:
         """The release as written, audited and compared with all earlier ones by the keys in the ledger."""
-        engine, series = self.engine, self.series
-        with engine.transaction(), engine.scope():
-            target = self.start.target
-            prefix = catalog.read_once(engine, where[ONLY]) if target.one_table else where[ONLY]
-            record_members(engine, series, self.rows, self.shown)
+        with self.engine.transaction(), self.engine.scope():
+            record_members(self.engine, self.series, self.rows, self.shown)
             counts, short_groups = self._counted()
-            audits = self.audit_tables(self.tables(prefix).read_once(engine), counts, short_groups)
-            before = prefix if target.one_table else target.destination.before(where)[ONLY]
-            inference = self.compare(target.releases(before, series.next, prefix))
+            audits, inference = self.judged(where, counts, short_groups)
             inference.require_good()
             return self._result(self._figures(counts), counts, audits=audits, inference=inference)
-
-    def compare(self, listed: Sequence[Release]) -> Inference:
-        """What the releases up to this one tell together."""
-        combinations: Combinations = "allowed" if self.combined and self.combined.allowed else "checked"
-        return check_releases(self.engine, listed, self.limits, self.series.next, combinations, self.series.secret)
 
     def foreseen(self) -> Result:
         """The release before it is written, or audited."""
@@ -223,11 +203,6 @@ class SeriesDraft(Draft):
     def settle(self, in_place: bool) -> None:
         ledger.settle_release(self.engine, self.series.name, self.series.next, in_place)
 
-    def tables(self, prefix: Table) -> ReleaseTables:
-        """The tables of this release; that of combinations only if they are published."""
-        tables = self.start.target.tables(prefix, self.series.next)
-        return tables if self.combined and self.combined.published else tables.plain
-
     def _counted(self) -> tuple[dict[str, Any], int]:
         """Counts of what became of rows, and how many groups lack a row that is gone."""
         own = {"rows": self.rows, "shown": self.shown, "threshold": self.threshold}
@@ -245,7 +220,7 @@ class SeriesDraft(Draft):
             "algorithm": start.resolved.algorithm,
             "source": start.source.name,
             "file": start.resolved.target.file,
-            "tables": [str(table) for table in self.tables(start.target.prefix).all],
+            "tables": self.named,
             "l": {limit.column.name: limit.largest_l for limit in self.limits},
             "rows_in": matched.rows_in,
             "rows_left_out": matched.left_out,
@@ -262,6 +237,52 @@ class SeriesDraft(Draft):
         return figures | {"rows_of_table": ledger.rows_of_table(figures)}
 
 
+@dataclass
+class PrefixDraft(SeriesDraft):
+    """The next release of a source, whose tables go by one prefix, or are one."""
+
+    #: The decision on combinations of sensitive values, None if the algorithm knows none.
+    combined: CombinationsDecision | None = field(default=None, kw_only=True)
+
+    @abstractmethod
+    def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None) -> None:
+        """Make the tables; what was published before stays as it is in the tables `before`."""
+
+    @abstractmethod
+    def audit_tables(self, tables: ReleaseTables, counts: dict[str, Any], short_groups: int) -> list[Audit]:
+        """The audits of the tables as they stand, one a sensitive attribute; raises as `judged`."""
+
+    def made(self, where: Tables) -> Tables:
+        return {str(number): table for number, table in enumerate(self.tables(where[ONLY]).all)}
+
+    def write(self, where: Tables) -> None:
+        target = self.start.target
+        lies = target.destination.before(where)[ONLY]
+        before = target.tables(lies, self.series.releases) if self.extends else None
+        self.write_tables(self.tables(where[ONLY]), before)
+
+    def judged(self, where: Tables, counts: dict[str, Any], short_groups: int) -> tuple[list[Audit], Inference]:
+        target = self.start.target
+        prefix = catalog.read_once(self.engine, where[ONLY]) if target.one_table else where[ONLY]
+        audits = self.audit_tables(self.tables(prefix).read_once(self.engine), counts, short_groups)
+        before = prefix if target.one_table else target.destination.before(where)[ONLY]
+        return audits, self.compare(target.releases(before, self.series.next, prefix))
+
+    def compare(self, listed: Sequence[Release]) -> Inference:
+        """What the releases up to this one tell together."""
+        combinations: Combinations = "allowed" if self.combined and self.combined.allowed else "checked"
+        return check_releases(self.engine, listed, self.limits, self.series.next, combinations, self.series.secret)
+
+    def tables(self, prefix: Table) -> ReleaseTables:
+        """The tables of this release; that of combinations only if they are published."""
+        tables = self.start.target.tables(prefix, self.series.next)
+        return tables if self.combined and self.combined.published else tables.plain
+
+    @property
+    def named(self) -> list[str]:
+        return [str(table) for table in self.tables(self.start.target.prefix).all]
+
+
 def _notes(counts: dict[str, Any]) -> list[str]:
     notes = []
     if changed := counts["rows_changed"]:
@@ -273,15 +294,16 @@ def _notes(counts: dict[str, Any]) -> list[str]:
     return notes
 
 
-def match_rows(start: ReleaseStart, coding: Coding, world: Relation | None = None) -> MatchedRows:
+def match_rows(start: ReleaseStart, coding: Coding, world: Relation | None = None, table: str = "") -> MatchedRows:
     """The rows of the source, or of a `world` in its place, matched with earlier releases by the hashes of their keys.
 
-    The copy of the source is dropped once it is matched.
+    The copy of the source is dropped once it is matched. Keys of each `table` have hashes of their own.
     Raises PolicyError if keys are written otherwise than in earlier releases, so that they would not be matched.
     """
     engine, series, name = start.engine, start.series, start.source.key_name
     members = members_of(engine, series)
-    flow = EngineFlow(engine, "publishing", members=members, secret=series.secret, series=series.name)
+    secret = f"{series.secret}{table}"
+    flow = EngineFlow(engine, "publishing", members=members, secret=secret, series=series.name)
     flow.know(hashed=coding.sensitive, release=series.next)
     matched = flow.step("matched", "match_rows", rows=world or coding.snapshot, key=coding.key)
     if world is None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.database import catalog
-from ldiv_db.database.data_files import CsvForm, FileRelation, Table
+from ldiv_db.database.data_files import CsvForm, FileRelation, Table, Tables
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import refused
 from ldiv_db.database.files import abandoned, folder_of
@@ -27,13 +27,14 @@ from ldiv_db.publishing import ledger
 from ldiv_db.publishing.destination import Destination
 from ldiv_db.publishing.destinations import Columns, destination_of, key_of
 from ldiv_db.publishing.in_database import InOtherDatabase, InTables
-from ldiv_db.publishing.in_file import DatabaseFile, DataFile, InFile, ReleasesFolder
+from ldiv_db.publishing.in_file import DatabaseFile, DataFile, Folder, InFile, ReleasesFolder
 from ldiv_db.publishing.in_warehouse import InWarehouse
 from ldiv_db.publishing.inference import Release
 from ldiv_db.publishing.ledger import Entry
+from ldiv_db.publishing.people_over_time import content_of
 from ldiv_db.publishing.place_there import PlaceThere
 from ldiv_db.publishing.refusals import check_file, refuse_catalog_schema, refuse_database_name, refuse_log
-from ldiv_db.publishing.series import name_of
+from ldiv_db.publishing.series import name_of, secret_of
 
 _BUILDS = "a release builds on the last one"
 
@@ -93,18 +94,24 @@ class SeriesTarget:
     targets: Mapping[str, Target]
 
     @property
-    def _first(self) -> Target:
+    def first(self) -> Target:
+        """The target of its only table, or of the first."""
         return next(iter(self.targets.values()))
+
+    @property
+    def is_several(self) -> bool:
+        """True if it is of several tables."""
+        return ONLY not in self.targets
 
     @property
     def one_table(self) -> bool:
         """True if releases are added to what earlier ones published, and have no tables of their own."""
-        return self._first.prefix is None and self.algorithm not in DECOMPOSITIONS
+        return self.first.prefix is None and self.algorithm not in DECOMPOSITIONS
 
     @property
     def replaces(self) -> bool:
         """True if the first release may take the place of what is there already."""
-        return self._first.if_exists == "replace"
+        return self.first.if_exists == "replace"
 
     @property
     def engine(self) -> Engine:
@@ -119,7 +126,14 @@ class SeriesTarget:
         if isinstance(place, DataFile | ReleasesFolder):
             more["columns"] = place.columns
         if isinstance(place, InOtherDatabase):
-            more |= {"database": place.home, "prefix": place.targets[ONLY].begins}
+            more |= {"database": place.home, "prefix": self.first.begins}
+        if self.is_several:
+            files = place.files.items() if isinstance(place, Folder) else ()
+            own = {name: str(place.path / file) for name, file in files} if isinstance(place, InFile) else {}
+            more["targets"] = {
+                name: {"database": one.database, "table": one.table, "file": own.get(name, more.get("file"))}
+                for name, one in self.targets.items()
+            }
         return {"prefix": str(self.prefix), "one_table": self.one_table, **more}
 
     @property
@@ -176,7 +190,7 @@ class SeriesTarget:
     def opened(self) -> Iterator[Table]:
         """A context in which the series' tables can be read; it gives their prefix."""
         with self.destination.opened() as there:
-            yield there[ONLY]
+            yield there[next(iter(self.targets))]
 
     def check(self) -> None:
         """Raise PolicyError if releases may not or cannot go there."""
@@ -190,6 +204,11 @@ class SeriesTarget:
             refuse_log(self.destination)
             refuse_database_name(self.prefix, self.key)
             return
+        self.refuse_elsewhere()
+
+    def refuse_elsewhere(self) -> None:
+        """Raise PolicyError if its tables would not be in the database that has the ledger."""
+        assert isinstance(self.prefix, Relation)  # noqa: S101 - that of a file is not asked
         engine = self.engine
         home, current = catalog.catalog_of(engine, self.prefix).lower(), engine.snapshot.current.lower()
         if home != (engine.catalog or current).lower() or home != current:
@@ -200,7 +219,7 @@ class SeriesTarget:
         """Raise PolicyError if tables of this release are in the way, or the file of earlier ones is gone."""
         place = self.destination
         if isinstance(place, InFile):
-            there, is_flat = place.is_there, isinstance(place, DataFile)
+            there, is_flat = place.is_there, isinstance(place, DataFile | Folder)
             if release == 1 and there and not (is_flat and self.replaces):
                 raise refused("target.file", f"{place.name} exists, and no release made it", "name another file")
             if release > 1 and not there:
@@ -300,8 +319,15 @@ def target_of(engine: Engine, entry: Entry) -> SeriesTarget:
     if database is not None and database.lower() not in engine.snapshot.databases:
         raise refused("series", f"{entry.series} is in database {database}, which is not attached", "attach it")
     target = Target(database=database, file=file, **{"table" if one_table else "prefix": named})
-    found = series_target_of(engine, {ONLY: target}, report["algorithm"], Path(), columns=report.get("columns", ()))
+    targets = {name: Target(**one) for name, one in report.get("targets", {}).items()} or {ONLY: target}
+    found = series_target_of(engine, targets, report["algorithm"], Path(), columns=report.get("columns", ()))
     return replace(found, name=entry.series)
+
+
+def is_as_audited(engine: Engine, there: Tables, entry: Entry) -> bool:
+    """True if several tables are there, as they were audited when a release was published."""
+    secret, held = secret_of(engine, entry.series), entry.report[ledger.CONTENT]
+    return all(is_there(engine, there[name]) and content_of(engine, there[name], secret) == held[name] for name in held)
 
 
 def _is_in_place(engine: Engine, entry: Entry) -> bool:
@@ -311,6 +337,9 @@ def _is_in_place(engine: Engine, entry: Entry) -> bool:
         return False
     if isinstance(target.destination, InOtherDatabase):
         return target.destination.is_renamed(entry.report["run_id"])
+    if target.is_several:
+        with target.destination.opened() as there:
+            return is_as_audited(engine, there, entry)
     with target.opened() as prefix:
         tables = target.tables(prefix, entry.release)
         if not all(is_there(engine, table) for table in tables.plain.all):

@@ -132,6 +132,20 @@ def _broken(
         yield Problem(f"{under}.{key}", f"{what} that no row of {table.above} has", left_out)
 
 
+def check_identities(engine: Engine, tables: Iterable[LinkedTable]) -> None:
+    """Raise PolicyError unless each table has a column that says over time which row is which."""
+    problems = []
+    for table in tables:
+        found, column = _counts(engine, table, table.table.identity), table.table.identity
+        if table.table.key and found["unknown"]:
+            what = f"{column} is NULL in {rows_phrase(found['unknown'])}, which nothing tells apart over time"
+            problems.append(Problem(f"tables.{table.name}.key", what, "leave them out in a query as the source"))
+        if found["repeated"]:
+            what = f"{rows_phrase(found['repeated'])} share their {column} with another, so that it tells no row apart"
+            problems.append(Problem(f"tables.{table.name}.key", what, "name a column that is one row's alone"))
+    refuse(problems)
+
+
 def _strangers(engine: Engine, tables: Iterable[LinkedTable]) -> Iterator[Problem]:
     """People who have rows, and none in the table that has one row a person; of several that with the most people."""
     of_people = [table for table in tables if table.table.person]
@@ -159,10 +173,13 @@ def _counts(
 # -- numbers -------------------------------------------------------------------------------------------
 
 
-def linked_rows(engine: Engine, tables: Mapping[str, LinkedTable], secret: str, person: str) -> dict[str, Relation]:
+def linked_rows(
+    engine: Engine, tables: Mapping[str, LinkedTable], secret: str, person: str, row: str | None = None
+) -> dict[str, Relation]:
     """The rows of each table with numbers in place of keys; of those of another table's rows `person` is whose.
 
-    They are views, which can be read until the engine's TEMP tables are dropped.
+    They are views, which can be read until the engine's TEMP tables are dropped. The column `row` says which row is
+    which over time, where it is asked for.
     """
     of_people = [table for table in tables.values() if table.table.person]
     listed = [{"relation": table.relation, "column": Identifier(table.owner)} for table in of_people]
@@ -182,6 +199,8 @@ def linked_rows(engine: Engine, tables: Mapping[str, LinkedTable], secret: str, 
             "columns": shown,
             "keys": numbered.get(table.name),
             "person": Identifier(person) if table.above else None,
+            "row": Identifier(row) if row else None,
+            "identity": Identifier(table.table.identity),
         }
         rows[table.name] = engine.view("linked", "recoding/tables/link_rows", **known, **added)
     return rows

@@ -6,7 +6,7 @@ place in the ledger.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -14,6 +14,7 @@ from ldiv_db.auditing.kept import warn_of_kept
 from ldiv_db.database import migrate
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.context import Context
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, refuse, refused
 from ldiv_db.policy.reading import Policy
@@ -124,9 +125,25 @@ def first_start(engine: Engine, resolved: Resolved) -> ReleaseStart:
 
 
 def _start(resolved: Resolved, target: SeriesTarget, begun: float) -> ReleaseStart:
-    engine, algorithm, source = target.engine, resolved.algorithm, resolved.source
-    series = open_series(engine, target.name, algorithm, key_of(source.key))
-    resolved = _as_before(resolved, series)
+    engine, source = target.engine, resolved.source
+    series = open_series(engine, target.name, resolved.algorithm, key_of(source.key))
+    if resolved.target.file is None and resolved.target.database is None:
+        numbers = range(1, series.next + 1)
+        tables = [table for number in numbers for table in target.tables(target.prefix, number).all]
+        refuse_read_tables(engine, source.relation, tables)
+    start = started(_as_before(resolved, series), series, target, begun, [source.relation])
+    if series.releases:
+        with target.opened() as prefix:
+            _require_columns(start, target.require_earlier(prefix, series.releases))
+    source.let_go()
+    return start
+
+
+def started(
+    resolved: Resolved, series: Series, target: SeriesTarget, begun: float, read: Sequence[Table]
+) -> ReleaseStart:
+    """The start of a release of what is `read`; raises PolicyError where those before do not go together with it."""
+    engine, source = target.engine, resolved.source
     require_same(resolved, series)
     published = Published.in_ledger(engine).of(known_as(engine, source.name, resolved.folder))
     beside = _published_beside(resolved, published) if series.is_new else []
@@ -134,23 +151,14 @@ def _start(resolved: Resolved, target: SeriesTarget, begun: float) -> ReleaseSta
     if resolved.transparent and series.releases:
         what = f"is for one release, and {target.name} has one: releases that are compared tell more"
         raise refused("transparent", what, "publish the table anew under another target")
-    if resolved.target.file is None and resolved.target.database is None:
-        numbers = range(1, series.next + 1)
-        tables = [table for number in numbers for table in target.tables(target.prefix, number).all]
-        refuse_read_tables(engine, source.relation, tables)
     target.check_next(series.next)
-    forgets = None if source.place else forgotten(engine, resolved, [source.relation])
+    forgets = None if source.place else forgotten(engine, resolved, read)
     if forgets:
         forgets.require_kept()
     place = source.place
     kept = place.kept_warnings(source.keep, source.individual) if place else warn_of_kept(engine, source)
     last = [str(forgets)] if forgets else []
-    start = ReleaseStart(resolved, series, target, watch, begun, [*beside, *kept], last)
-    if series.releases:
-        with target.opened() as prefix:
-            _require_columns(start, target.require_earlier(prefix, series.releases))
-    source.let_go()
-    return start
+    return ReleaseStart(resolved, series, target, watch, begun, [*beside, *kept], last)
 
 
 def _as_before(resolved: Resolved, series: Series) -> Resolved:
@@ -168,17 +176,21 @@ def _require_columns(start: ReleaseStart, before: ReleaseTables) -> None:
     """Raise PolicyError unless the last release's tables have the columns that the next one has."""
     if start.resolved.algorithm not in DECOMPOSITIONS:
         if not start.resolved.source.place:
-            # A table that is written anew each time may have other types: those that files, and other databases, have.
-            is_added_to = isinstance(start.target.destination, InDatabase | DatabaseFile)
-            held = {column.name: column.type for column in columns_of(start.engine, before.people)}
-            types = start.resolved.types
-            wanted = types if is_added_to else {name: held.get(name, kind) for name, kind in types.items()}
-            compare_columns(start.engine, wanted, before.people)
+            require_columns(start.target, start.resolved.types, before.people)
         return
     named = {GROUP_ID, *(name.lower() for name in start.resolved.limits), *([before.count] if before.count else [])}
     if named != {column.name.lower() for column in columns_of(start.engine, before.values)}:
         what = f"{sql_name_of(before.values)} has other sensitive attributes than the policy"
         raise refused("sensitive", what, ANOTHER_TARGET)
+
+
+def require_columns(target: SeriesTarget, types: Mapping[str, str], before: Table) -> None:
+    """Raise PolicyError unless a table of the last release has the columns of these types that the next one has."""
+    # A table that is written anew each time may have other types: those that files, and other databases, have.
+    if not isinstance(target.destination, InDatabase | DatabaseFile):
+        held = {column.name: column.type for column in columns_of(target.engine, before)}
+        types = {name: held.get(name, kind) for name, kind in types.items()}
+    compare_columns(target.engine, types, before)
 
 
 def _published_beside(resolved: Resolved, published: Published) -> list[str]:

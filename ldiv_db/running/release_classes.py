@@ -28,7 +28,7 @@ from ldiv_db.publishing.ledger import LAST_PERSON
 from ldiv_db.publishing.pairings import LimitedAttribute, promised_limits
 from ldiv_db.publishing.people_over_time import Persisting, held_of, persisting
 from ldiv_db.publishing.result import Result, Similarity
-from ldiv_db.publishing.series_draft import MATCHED, ReleaseStart, SeriesDraft, match_rows
+from ldiv_db.publishing.series_draft import MATCHED, PrefixDraft, ReleaseStart, match_rows
 from ldiv_db.publishing.series_target import ReleaseTables
 from ldiv_db.recoding.axes import among
 from ldiv_db.recoding.encode import Coding
@@ -47,7 +47,7 @@ from ldiv_db.solving.levels import meets
 
 
 @dataclass
-class ClassesDraft(SeriesDraft):
+class ClassesDraft(PrefixDraft):
     """A release of classes."""
 
     classes: NewClasses
@@ -92,7 +92,7 @@ class ClassesDraft(SeriesDraft):
     def compare(self, listed: Sequence[Release]) -> Inference:
         if not self.classes.counts_people:
             return super().compare(listed)
-        return Inference.of_nights(listed, self.limits)
+        return Inference.of_nights([one.name for one in listed], self.limits)
 
     def rehearsed(self) -> Relation:
         """Its classes as a TEMP table, audited as far as that can be without those of earlier releases."""

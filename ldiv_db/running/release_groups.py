@@ -34,7 +34,7 @@ from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.sources import GROUP_ID
 from ldiv_db.publishing.draft import require_rows, write_rows
 from ldiv_db.publishing.pairings import CombinationsDecision, LimitedAttribute, plan_combinations, promised_limits
-from ldiv_db.publishing.series_draft import MATCHED, ReleaseStart, SeriesDraft, match_rows
+from ldiv_db.publishing.series_draft import MATCHED, PrefixDraft, ReleaseStart, match_rows
 from ldiv_db.publishing.series_target import ReleaseTables
 from ldiv_db.recoding.encode import Coding
 from ldiv_db.recoding.encoded import Encoded, Renamed
@@ -49,7 +49,7 @@ AT_ONCE = -1
 
 
 @dataclass
-class DecomposedDraft(SeriesDraft):
+class DecomposedDraft(PrefixDraft):
     """A decomposed release: its rows, the codes of their values, and its new groups."""
 
     encoded: Encoded

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,6 +28,7 @@ from ldiv_db.policy.reading import GivenPolicy, Policy, load_policy, take_for_so
 from ldiv_db.publishing.draft import NewClasses, RunDraft
 from ldiv_db.publishing.history import OvertakenError, waits_again
 from ldiv_db.publishing.result import Result
+from ldiv_db.publishing.series_draft import SeriesDraft
 from ldiv_db.publishing.series_target import settle_crashed
 from ldiv_db.recoding.loss import Loss
 from ldiv_db.recoding.recode import Recoding
@@ -42,6 +43,7 @@ from ldiv_db.running.rights import refuse_read_only
 from ldiv_db.running.run_spec import PreparedRun, resolve_run
 from ldiv_db.running.tables import PreparedTables, open_tables
 from ldiv_db.running.tables_apart import plan_apart, publish_apart
+from ldiv_db.running.tables_nights import draft_night
 from ldiv_db.running.tables_run import draft_tables, prepare_tables, rehearse_tables
 from ldiv_db.running.there import opened_there
 from ldiv_db.running.unchanged import published_again, with_release_before
@@ -155,7 +157,7 @@ def publish_run(engine: Engine, context: Context, policy: Policy, request: RunRe
         )
     if policy.is_series:
         _refuse_asked(_SERIES, kl=kl, bound=bound)
-        release = draft_release(engine, context, policy, settle_crashed, begun)
+        release = _release(engine, context, policy, settle_crashed, begun)
         context.listener.on_stage("writing, auditing and comparing releases")
         return release.start.target.destination.publish(release)
     ready = _prepared(engine, context, policy, bound)
@@ -170,6 +172,15 @@ def publish_run(engine: Engine, context: Context, policy: Policy, request: RunRe
         draft = _draft_run(with_release_before(ready), context, kl, begun)
     context.listener.on_stage(WRITING)
     return draft.told(ready.destination.publish(draft), place=ready.destination.place, bound=proved)
+
+
+def _release(
+    engine: Engine, context: Context, policy: Policy, settle: Callable[[Engine, str], None], begun: float
+) -> SeriesDraft:
+    """The next release of a series, of one table or of several."""
+    if policy.tables:
+        return draft_night(open_tables(engine, context, policy), settle, begun)
+    return draft_release(engine, context, policy, settle, begun)
 
 
 def _prepared(engine: Engine, context: Context, policy: Policy, bound: bool) -> Preparation | PreparedTables:
@@ -248,13 +259,13 @@ def plan(connection: Any, request: PlanRequest) -> Preparation | Any:
     with _opened(connection, policy, context, request.catalog) as (engine, counted):
         if counted.is_apart:
             return plan_apart(engine, counted, context.folder, lambda own: _planned(engine, context, own, request))
+        if counted.is_series:
+            _refuse_asked(_SERIES, bound=bound)
+            return _release(engine, context, counted, refuse_unsettled, begun).foreseen()
         if counted.tables:
             _refuse_asked(_SEVERAL, bound=bound)
             tables = prepare_tables(open_tables(engine, context, counted), publishes=False)
             return replace(tables, tried=rehearse_tables(tables)[0].search.get("tried", ())) if rehearse else tables
-        if counted.is_series:
-            _refuse_asked(_SERIES, bound=bound)
-            return draft_release(engine, context, counted, refuse_unsettled, begun).foreseen()
         return _planned(engine, context, counted, request)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 from ldiv_db.algorithms.base import Algorithm, Task
 from ldiv_db.auditing.refusals import refuse_people
@@ -27,19 +27,18 @@ from ldiv_db.policy.published import open_each
 from ldiv_db.policy.quasi_identifiers import column_problems
 from ldiv_db.policy.resolve import Resolved, as_read
 from ldiv_db.policy.rules import problems_of
-from ldiv_db.policy.schema import PERSON, content_of, members_of, told_once
+from ldiv_db.policy.schema import PERSON, ROW, members_of, told_once
 from ldiv_db.policy.sources import Frame
 from ldiv_db.policy.tables import named_in, types_as
 from ldiv_db.publishing.destination import Destination
 from ldiv_db.publishing.destinations import destination_of
-from ldiv_db.publishing.fingerprints import Fingerprint, hash_rows, keyed, take_fingerprint
-from ldiv_db.publishing.history import Published, Reading, Watch, held_against, new_key
+from ldiv_db.publishing.fingerprints import keyed
+from ldiv_db.publishing.history import Watch
 from ldiv_db.publishing.refusals import TargetCheck
-from ldiv_db.publishing.result import Earlier
-from ldiv_db.recoding.encode import read_source
+from ldiv_db.recoding.encode import Coding, read_source
+from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.links import LinkedTable, check_links, in_order, linked_rows
 from ldiv_db.recoding.shapes import Shapes, shapes_of
-from ldiv_db.recoding.snapshot import read_columns
 from ldiv_db.recoding.stacked import Member, Stack
 from ldiv_db.recoding.units import Units, asking_each, units_of
 from ldiv_db.requirements import Attribute, Requirement
@@ -100,8 +99,8 @@ class MemberTable:
 def resolve_tables(opened: OpenedTables) -> list[MemberTable]:
     """The policy of each table held against its rows, each after that which its rows belong to; raises PolicyError."""
     engine, folder, secret = opened.engine, opened.context.folder, keyed(str(opened.policy.seed), "links")
-    rows, problems, found = linked_rows(engine, opened.tables, secret, PERSON), Problems(), list[MemberTable]()
-    policies = members_of(opened.policy)
+    row, problems, found = ROW if opened.policy.is_series else None, Problems(), list[MemberTable]()
+    rows, policies = linked_rows(engine, opened.tables, secret, PERSON, row), members_of(opened.policy)
     for linked in in_order(opened.tables.values()):
         policy = policies[linked.name].with_source(Frame(rows[linked.name], str(linked.table.source)))
         with problems.collected(f"tables.{linked.name}"):
@@ -111,16 +110,21 @@ def resolve_tables(opened: OpenedTables) -> list[MemberTable]:
     return found
 
 
-def check_targets(opened: OpenedTables, tables: Sequence[MemberTable]) -> None:
-    """Raise PolicyError unless each table may go where it is to, and all columns of public ones are classified."""
-    problems = Problems()
+def check_targets(opened: OpenedTables, tables: Sequence[MemberTable], is_later: bool = False) -> None:
+    """Raise PolicyError unless each table may go where it is to, and all columns of public ones are classified.
+
+    With `is_later` rows are added to what earlier nights published.
+    """
+    problems, later = Problems(), {"if_exists": "append"} if is_later else {}
     for one in tables:
         types = types_as(opened.policy.tables, one.name, one.resolved.released, one.resolved.columns)
         with problems.collected(f"tables.{one.name}"):
-            _check_target(opened, one.name, one.resolved.policy, types)
+            adding = one.resolved.policy.target.model_copy(update=later)
+            _check_target(opened, one.name, one.resolved.policy.model_copy(update={"target": adding}), types)
     for name, rows in opened.public.items():
         table = opened.policy.tables[name]
-        own = {"tables": {}, "target": table.target, "quasi_identifiers": {}, "sensitive": {}, "keep": table.keep}
+        target = table.target.model_copy(update={"if_exists": "replace"} if is_later else {})
+        own = {"tables": {}, "target": target, "quasi_identifiers": {}, "sensitive": {}, "keep": table.keep}
         policy = opened.policy.model_copy(update={**own, "identifiers": table.identifiers, "individual": None})
         with problems.collected(f"tables.{name}"):
             columns = columns_of(opened.engine, rows)
@@ -144,13 +148,14 @@ def _check_target(opened: OpenedTables, name: str, policy: Policy, types: Mappin
 class People:
     """The rows of all tables, put together: what people are planned of.
 
-    By the `secret` ties are broken, and numbers of people and rows drawn.
+    By the `secret` ties are broken, and numbers of people and rows drawn, which follow the `last` of earlier nights.
     """
 
     opened: OpenedTables
     tables: Sequence[MemberTable]
     stack: Stack
     secret: str
+    last: int = 0
 
     @cached_property
     def required(self) -> tuple[dict[str, list[Requirement]], list[Named]]:
@@ -294,36 +299,17 @@ def attributes_of(tables: Sequence[MemberTable]) -> dict[str, Attribute]:
     return {named_in(name, found.name): replace(found, name=named_in(name, found.name)) for name, found in every}
 
 
-def look_back_on_tables(opened: OpenedTables, tables: Sequence[MemberTable], run_id: str) -> tuple[Earlier, Watch]:
-    """The earlier release that this one is held against; read of each table is what its own policy reads."""
-    listed = Published.in_ledger(opened.engine)
-    fingerprint = fingerprint_of(opened, tables, listed.key or new_key())
-    read = [Reading(one.resolved, one.rows, fingerprint.tables[one.name][1]) for one in tables]
-    return held_against(opened.engine, listed, fingerprint, read, run_id)
+class Unpublished(Protocol):
+    """What encodes the rows of a table that no earlier night published, by the columns of its links."""
+
+    def encoded(self, one: MemberTable, coding: Coding, own: Identifier | None, parent: Identifier | None) -> Encoded:
+        """These rows of the copy that `coding` has, which is dropped."""
 
 
-def fingerprint_of(opened: OpenedTables, tables: Sequence[MemberTable], key: str) -> Fingerprint:
-    """The fingerprint of all that the release rests on beside the seed; rows are read with their own keys."""
-    engine, policy, each = opened.engine, opened.policy, dict[str, tuple[str, Fingerprint]]()
-    above = {one.linked.above for one in tables}
-    for one in tables:
-        table, source = one.linked.table, one.resolved.source
-        names = {*(column.column.name for column in read_columns(source)), table.owner} - {PERSON}
-        names |= {table.key} if table.key and one.name in above else set()
-        named = {name.lower(): Identifier(one.linked.column(name).name) for name in names}
-        own = take_fingerprint(engine, one.resolved, one.rows, None, key, named=named)
-        each[one.name] = source.name, own
-    kept = {name: sorted(policy.tables[name].keep) for name in opened.public}
-    public = {
-        name: hash_rows(engine, rows, [Identifier(column) for column in kept[name]], None, key)
-        for name, rows in opened.public.items()
-        if kept[name]
-    }
-    return Fingerprint.of_tables(key, each, (content_of(policy), public))
-
-
-def encoded_tables(engine: Engine, context: Context, tables: Sequence[MemberTable]) -> Iterator[Member]:
-    """Each table encoded, with the numbers of its links among what it keeps."""
+def encoded_tables(
+    engine: Engine, context: Context, tables: Sequence[MemberTable], unpublished: Unpublished | None = None
+) -> Iterator[Member]:
+    """Each table encoded, with the numbers of its links among what it keeps; over time those `unpublished` alone."""
     numbers, before, parents = {"": 0}, 0, {one.linked.above for one in tables}
     for number, one in enumerate(tables, 1):
         source, linked = one.resolved.source, one.linked
@@ -332,15 +318,19 @@ def encoded_tables(engine: Engine, context: Context, tables: Sequence[MemberTabl
         kept = {column.name.lower() for column in source.keep}
         links = [n for n in (linked.owner, key, PERSON if linked.above else None) if n and n.lower() not in kept]
         keep = (*source.keep, *(replace(columns[name.lower()], name=name) for name in links))
-        bare = replace(source, individual=None, counts_people=False, together=False, keep=keep)
-        coding = read_source(engine, bare, context.show_values)
-        encoded = coding.encode()
-        engine.drop(coding.snapshot)
-        if encoded.rows_in != engine.count(linked.relation):
-            raise AuditError(f"{one.name}: {encoded.rows_in:,} of {engine.count(linked.relation):,} rows are linked")
-        alias = {column.column.name.lower(): column.alias for column in encoded.kept}
+        row = columns[ROW] if unpublished else None
+        bare = replace(source, individual=None, counts_people=False, together=False, keep=keep, key=row)
+        coding = read_source(engine, bare, context.show_values, keyed=unpublished is not None)
+        if coding.rows_in != engine.count(linked.relation):
+            raise AuditError(f"{one.name}: {coding.rows_in:,} of {engine.count(linked.relation):,} rows are linked")
+        alias = {column.column.name.lower(): column.alias for column in coding.kept}
         owner, own = alias[linked.owner.lower()], alias.get((key or "").lower())
         whose, parent = (alias[PERSON], owner) if linked.above else (owner, None)
+        if unpublished:
+            encoded = unpublished.encoded(one, coding, own, parent)
+        else:
+            encoded = coding.encode()
+            engine.drop(coding.snapshot)
         order = Identifier("o1") if source.order else None
         yield Member(number, one.name, encoded, whose, own, parent, numbers[linked.above], order, before)
         numbers[one.name] = number

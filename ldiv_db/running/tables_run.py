@@ -15,17 +15,19 @@ from ldiv_db.database.context import Context
 from ldiv_db.database.errors import count_phrase, rows_phrase
 from ldiv_db.database.names import Identifier
 from ldiv_db.database.queries import Where
-from ldiv_db.policy.schema import PERSON
+from ldiv_db.policy.schema import PERSON, content_of
 from ldiv_db.policy.tables import PolicyTable, named_in, numbers_as
 from ldiv_db.policy.targets import Target
 from ldiv_db.publishing.draft import NewClasses
-from ldiv_db.publishing.history import Watch
+from ldiv_db.publishing.fingerprints import Fingerprint, hash_rows, take_fingerprint
+from ldiv_db.publishing.history import Published, Reading, Watch, held_against, new_key
 from ldiv_db.publishing.result import Earlier, Result, Similarity
-from ldiv_db.publishing.tables_draft import TablesDraft
+from ldiv_db.publishing.tables_draft import NewTables, TablesDraft
 from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.recoding.links import check_links
 from ldiv_db.recoding.loss import TableLoss, loss_of_tables, measure_recoding
 from ldiv_db.recoding.recode import Assignment, keep_types, plan_recoding
+from ldiv_db.recoding.snapshot import read_columns
 from ldiv_db.recoding.stacked import Member, stacked
 from ldiv_db.recoding.units import POSITION, Link, Units, with_numbers
 from ldiv_db.running.classes import divergence, measure_similarity
@@ -41,8 +43,6 @@ from ldiv_db.running.tables import (
     attributes_of,
     check_targets,
     encoded_tables,
-    fingerprint_of,
-    look_back_on_tables,
     resolve_tables,
 )
 from ldiv_db.solving.auto import Auto
@@ -54,7 +54,7 @@ from ldiv_db.solving.solve import PartwiseSolver, planned_parts
 
 def prepare_tables(opened: OpenedTables, publishes: bool) -> PreparedTables:
     """The tables encoded, and people in levels that can meet the policy; raises before any work if they cannot."""
-    engine, context, policy = opened.engine, opened.context, opened.policy
+    engine, context = opened.engine, opened.context
     context.listener.on_stage(READING)
     others = engine.snapshot.others
     tables: Sequence[MemberTable] = resolve_tables(opened)
@@ -66,7 +66,13 @@ def prepare_tables(opened: OpenedTables, publishes: bool) -> PreparedTables:
             check_links(engine, opened.tables)
             tables = resolve_tables(opened)
         whose, earlier, watch = _read_people(opened, tables, publishes)
-    tables, stack = whose.tables, whose.stack
+    return prepared_people(whose, earlier, watch)
+
+
+def prepared_people(whose: People, earlier: Earlier, watch: Watch) -> PreparedTables:
+    """People in levels that can meet the policy; raises InfeasibleError if there are none."""
+    opened, tables, stack = whose.opened, whose.tables, whose.stack
+    engine, context, policy = opened.engine, opened.context, opened.policy
     with remedied(whose.by_others):
         task, algorithm, chosen = whose.planned()
         feasible = check_levels(algorithm, task, context.show_values)
@@ -75,8 +81,9 @@ def prepare_tables(opened: OpenedTables, publishes: bool) -> PreparedTables:
     assert task.units is not None  # noqa: S101 - people are planned
     counts = dict(engine.tally(task.units.members, "member"))
     rows = {m.name: (m.encoded.row_count, counts.get(m.number, 0)) for m in stack.members}
+    shapes = told_of_shapes(task.units, rows, policy.is_series)
     known = [
-        *filter(None, (chosen, planned_parts(task, algorithm, policy.part_rows), told_of_shapes(task.units, rows))),
+        *filter(None, (chosen, planned_parts(task, algorithm, policy.part_rows), shapes)),
         *(line for one in tables for line in one.resolved.warnings),
         *told_of_names(policy.tables),
         *(
@@ -113,13 +120,46 @@ def _read_people(opened: OpenedTables, tables: Sequence[MemberTable], publishes:
     if publishes:
         earlier.require_safe()
     seed = policy.seed if earlier.seed is None else earlier.seed
-    anywhere = [replace(one, resolved=replace(one.resolved, target=Target())) for one in tables]
-    secret = fingerprint_of(opened, anywhere, str(seed)).secret  # files have the numbers that tables would have
+    secret = secret_of_release(opened, tables, seed)
     if earlier.seed is not None:
         opened = replace(opened, policy=policy.model_copy(update={"seed": seed}))
         tables = resolve_tables(opened)
     stack = stacked(engine, list(encoded_tables(engine, opened.context, tables)))
     return People(opened, tables, stack, secret), earlier, watch
+
+
+def look_back_on_tables(opened: OpenedTables, tables: Sequence[MemberTable], run_id: str) -> tuple[Earlier, Watch]:
+    """The earlier release that this one is held against; read of each table is what its own policy reads."""
+    listed = Published.in_ledger(opened.engine)
+    fingerprint = fingerprint_of(opened, tables, listed.key or new_key())
+    read = [Reading(one.resolved, one.rows, fingerprint.tables[one.name][1]) for one in tables]
+    return held_against(opened.engine, listed, fingerprint, read, run_id)
+
+
+def fingerprint_of(opened: OpenedTables, tables: Sequence[MemberTable], key: str) -> Fingerprint:
+    """The fingerprint of all that the release rests on beside the seed; rows are read with their own keys."""
+    engine, policy, each = opened.engine, opened.policy, dict[str, tuple[str, Fingerprint]]()
+    above = {one.linked.above for one in tables}
+    for one in tables:
+        table, source = one.linked.table, one.resolved.source
+        names = {*(column.column.name for column in read_columns(source)), table.owner} - {PERSON}
+        names |= {table.key} if table.key and one.name in above else set()
+        named = {name.lower(): Identifier(one.linked.column(name).name) for name in names}
+        own = take_fingerprint(engine, one.resolved, one.rows, None, key, named=named)
+        each[one.name] = source.name, own
+    kept = {name: sorted(policy.tables[name].keep) for name in opened.public}
+    public = {
+        name: hash_rows(engine, rows, [Identifier(column) for column in kept[name]], None, key)
+        for name, rows in opened.public.items()
+        if kept[name]
+    }
+    return Fingerprint.of_tables(key, each, (content_of(policy), public))
+
+
+def secret_of_release(opened: OpenedTables, tables: Sequence[MemberTable], seed: int) -> str:
+    """By what numbers of people and rows are drawn: files have those that tables would have."""
+    anywhere = [replace(one, resolved=replace(one.resolved, target=Target())) for one in tables]
+    return fingerprint_of(opened, anywhere, str(seed)).secret
 
 
 def told_of_names(tables: Mapping[str, PolicyTable]) -> Iterator[str]:
@@ -131,13 +171,14 @@ def told_of_names(tables: Mapping[str, PolicyTable]) -> Iterator[str]:
             yield f"{what}, and {column} of another table has others"
 
 
-def told_of_shapes(units: Units, rows: Mapping[str, tuple[int, int]]) -> str:
-    """A line on how many rows people publish in how many ways, and on the rows of each table that are left out."""
+def told_of_shapes(units: Units, rows: Mapping[str, tuple[int, int]], are_waiting: bool) -> str:
+    """A line on how many rows people publish in how many ways, and on rows of each table that are left out, or wait."""
     people = sum(level.encoded.row_count for level in units.levels)
     ways = f"{count_phrase(people, 'person', 'people')} publish their rows in {len(units.levels):,} different numbers"
     told = [f"{rows_phrase(before - after)} of {name}" for name, (before, after) in rows.items() if after < before]
-    why = "with them too few would be alike or meet the policy; nothing is promised of them"
-    out = f"; {', '.join(told)} are left out: {why}"
+    why = "with them too few would be alike or meet the policy"
+    left = "wait for a later release" if are_waiting else "are left out"
+    out = f"; {', '.join(told)} {left}: {why}{'' if are_waiting else '; nothing is promised of them'}"
     return ways + (out if told else "")
 
 
@@ -153,7 +194,7 @@ def work_out_tables(ready: PreparedTables, workers: int | None) -> tuple[Plan, l
     made = [_classes(ready, one, member, plan) for one, member in both]
     shown = numbers_as(whose.opened.policy.tables)
     linked = [(o.encoded, _links(o, table, m, shown)) for o, (table, m) in zip(made, both, strict=True)]
-    numbered = with_numbers(task.engine, linked, whose.secret)
+    numbered = with_numbers(task.engine, linked, whose.secret, whose.last)
     return plan, sizes, [replace(one, encoded=encoded) for one, encoded in zip(made, numbered, strict=True)]
 
 
@@ -184,19 +225,20 @@ def _classes(ready: PreparedTables, one: MemberTable, member: Member, plan: Plan
     encoded = replace(encoded, rows=rows, kept=tuple(kept))
     given = ready.whose.stack.classes_of(engine, member, plan.classes, assigned) if plan.classes else None
     recoding = plan_recoding(engine, encoded, Assignment(assigned, classes=given), released.forms)
-    recoding = keep_types(engine, recoding, one.resolved.typed)
+    if not ready.whose.opened.policy.is_series:  # later nights add to its columns
+        recoding = keep_types(engine, recoding, one.resolved.typed)
     asked = {name: ready.task.wanted.get(named_in(one.name, name), ()) for name in one.linked.table.sensitive}
     return NewClasses(engine, one.resolved, encoded, recoding, asked, counts_people=True)
 
 
-def _loss(name: str, one: NewClasses, kl: bool) -> TableLoss:
+def loss_of(name: str, one: NewClasses, kl: bool) -> TableLoss:
     """What a table loses."""
     weight = sum(axis.weight for axis in one.encoded.axes)
     loss = measure_recoding(one.engine, one.encoded, one.recoding, False)
     return TableLoss(name, replace(loss, kl=divergence(one)) if kl else loss, weight)
 
 
-def _similarity(name: str, one: NewClasses) -> Iterator[Similarity]:
+def similarity_of(name: str, one: NewClasses) -> Iterator[Similarity]:
     """The similarity attack on a table, by who knows of everybody in which class of people they are."""
     attributes = one.resolved.required.attributes
     for attack in measure_similarity(one.engine, one.encoded, one.recoding, attributes, True):
@@ -212,32 +254,30 @@ def draft_tables(ready: PreparedTables, context: Context, kl: bool, begun: float
     with remedied(ready.whose.by_others, is_running=True):
         plan, sizes, made = work_out_tables(ready, context.workers)
     context.listener.on_stage(MEASURING)
-    tables, opened = ready.whose.tables, ready.whose.opened
-    named = [(one.name, classes) for one, classes in zip(tables, made, strict=True)]
-    losses = [_loss(*one, kl) for one in named]
+    named = {one.name: classes for one, classes in zip(ready.whose.tables, made, strict=True)}
+    losses = [loss_of(*one, kl) for one in named.items()]
     result = ready.drafted(
         plan,
         loss_of_tables(losses, sizes),
         [*plan.notes, *ready.kept, *ready.estimate.notes],
         search=plan.search,
-        similarity=[attack for one in named for attack in _similarity(*one)],
+        similarity=[attack for one in named.items() for attack in similarity_of(*one)],
         tables=losses,
     )
-    return TablesDraft(
-        made[0],
-        ready.watch,
-        result,
-        begun,
-        tables=opened.policy.tables,
-        members=dict(named),
-        public=opened.public,
-        wanted=ready.task.wanted,
-    )
+    return TablesDraft(made[0], ready.watch, result, begun, several=new_tables(ready, named))
+
+
+def new_tables(ready: PreparedTables, members: Mapping[str, NewClasses]) -> NewTables:
+    """What is published of all tables."""
+    opened = ready.whose.opened
+    given = (ready.task.engine, opened.policy.tables, members, opened.public, ready.task.wanted)
+    return NewTables(*given, last=ready.whose.last)
 
 
 def rehearse_tables(ready: PreparedTables) -> tuple[Result, list[PublishedTable]]:
     """Do all that a run does, with TEMP tables in place of the release; raises as a run does."""
     draft = draft_tables(ready, Context(), False, time.perf_counter())
-    tables = draft.published({name: classes.table() for name, classes in draft.members.items()})
-    require_good(audit_tables(ready.task.engine, tables, draft.wanted))
+    several = draft.several
+    tables = several.published({name: classes.table() for name, classes in several.members.items()})
+    require_good(audit_tables(ready.task.engine, tables, several.wanted))
     return draft.result, tables

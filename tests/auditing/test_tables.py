@@ -105,15 +105,15 @@ def test_a_table_that_is_not_what_was_planned_publishes_nothing(
 ) -> None:
     """What a table shows is judged even where nobody holds it against the plan."""
     con, _ = published
-    write, before = tables_draft.TablesDraft.write, snapshot(con)
+    write, before = tables_draft.NewTables.write, snapshot(con)
 
-    def tampered(self: Any, where: Any) -> None:
-        write(self, where)
+    def tampered(self: Any, where: Any, before: Any = None) -> Any:
+        yield from write(self, where, before)
         self.engine.execute(wrong)
 
-    monkeypatch.setattr(tables_draft.TablesDraft, "write", tampered)
+    monkeypatch.setattr(tables_draft.NewTables, "write", tampered)
     if not is_held_against_the_plan:
-        monkeypatch.setattr(tables_draft.TablesDraft, "_as_written", lambda self, draft, table: table)
+        monkeypatch.setattr(tables_draft.NewTables, "_as_written", lambda self, draft, table: table)
     with pytest.raises(AuditError, match=message):
         run(con, require=GOOD)
     assert snapshot(con) == before

@@ -59,7 +59,8 @@ def unlist(document: dict, column: str) -> None:
 
 def over_time(document: dict) -> None:
     document["key"] = "stay"
-    unlist(document, "stay")
+    if "tables" not in document:
+        unlist(document, "stay")
 
 
 def grouped(name: str, document: dict) -> None:
@@ -147,7 +148,8 @@ def split(document: dict) -> None:
     if "require" not in document:
         ungrouped(document["algorithm"], document)
     own = {key: document.pop(key) for key in OF_TABLES} | {"person": "who", "order": "day"}
-    own["identifiers"] = [name for name in own["identifiers"] if name not in ("who", "day")]
+    own["identifiers"] = [name for name in own["identifiers"] if name not in ("who", "day", document.get("key"))]
+    own["identifiers"] += [document["key"]] if "key" in document else []
     beside = copy.deepcopy(own["target"])
     if "table" in beside:
         beside["table"] = "pub_p"
@@ -357,6 +359,11 @@ def in_folder(document: dict) -> None:
         table["target"] = {"file": f"out/{name}.parquet"}
 
 
+def linked_again(document: dict) -> None:
+    """Tables whose rows are in their order, each with what says which row is which."""
+    document["individual"] = {"column": "who", "rows": "aligned", "order": "day"}
+
+
 #: What each way out that is printed has somebody write; those of a list are tried one by one.
 WAYS = {
     "give the rows": [by_rows],
@@ -375,6 +382,7 @@ WAYS = {
     "rows: apart, with algorithm: auto": [lambda d: apart("auto", d)],
     "rows: apart": [lambda d: apart(None, d)],
     "rows: together": [lambda d: of_person("together", d)],
+    "rows: aligned": [linked_again],
     "algorithm: auto, topdown, mondrian, peel or bsgi": algorithms("auto", "topdown", "mondrian", "peel", "bsgi"),
     "algorithm: auto, topdown, peel or mondrian": algorithms("auto", "topdown", "peel", "mondrian"),
     "take bsgi, decomposition_plus, decomposition, anatomy": [

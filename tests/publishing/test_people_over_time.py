@@ -93,6 +93,8 @@ def published_as(shown: Shown, free: list[Row], is_aligned: bool) -> tuple[int, 
     if not rows or len(labels) != len(rows):
         return None
     fits = all(low <= row[3] <= high for row, (low, high) in zip(rows, map(span, labels), strict=True))
+    # Of a register, which has no value, a row is in its own table.
+    fits &= not is_aligned or all((value == "") == (row[4] == "") for row, (_, value) in zip(rows, shown, strict=True))
     return tuple(row[0] for row in rows) if fits else None
 
 
