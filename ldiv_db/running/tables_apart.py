@@ -62,7 +62,8 @@ def publish_apart(engine: Engine, policy: Policy, folder: Path, publish: Callabl
     again = [one.earlier.unchanged or "" for one in every]
     for name, result in results.items():
         told = [] if all(again) else result.earlier.told(result.run_id)
-        notes += [f"{name}: {note}" for note in (*told, *result.notes)]
+        proved = result.bound.said(result.comparable_loss) if result.bound else []
+        notes += [f"{name}: {note}" for note in (*told, *result.notes, *proved)]
     losses = [_loss(name, result, policy) for name, result in results.items()]
     loss = loss_of_tables(losses, [size for one in every for size in (one.loss.smallest_class, one.loss.largest_class)])
     return Result(
