@@ -28,7 +28,6 @@ def problems(bed: Bed, *words: Any) -> list[dict[str, str]]:
         {"sorce": "t", "require": [{"distict": 3}, {"k": 0}], "suppression": 2},
         {"algorithm": "bsgy"},
         {"algorithm": {"name": "bsgi", "select": "best", "exchang": 1}},
-        {"algorithm": {"name": "cuts"}, "recode": "set"},
         {"quasi_identifiers": AGE | {"country": {"taxonomy": {"file": "none.csv"}}}},
         {"quasi_identifiers": AGE | {"country": {"taxonomy": {"file": "ragged.csv"}}}, "keep": ["ward", "age"]},
         {"key": "name", "identifiers": [], "algorithm": "cuts"},
