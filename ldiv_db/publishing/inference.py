@@ -204,8 +204,7 @@ def _pairings(
             with engine.scope():
                 own, old = (engine.select("own", cells, where=[Where("release_no", no)]) for no in (number, before[0]))
                 fresh = engine.select_others("fresh", own, old, "group_id")
-                with read_as_one(engine, release.combinations, {one.column.name: one.same for one in limits}) as read:
-                    channels += tell_pairings(engine, fresh, read, before[1], limits, tuple(named))
+                channels += tell_pairings(engine, fresh, release.combinations, before[1], limits, tuple(named))
         before = (number, release.combinations)
     return channels
 

@@ -166,7 +166,8 @@ def plan_groups(
         what = f"{rows_phrase(outside)} found no group, and a transparent release has all of them"
         raise InfeasibleError(f"{what}: lower l, or leave out `transparent`, so that they may wait")
     combined = None  # anatomy has one attribute
-    if resolved.algorithm != "anatomy" and (series.releases or resolved.source.sets):
+    # A spelling would tell more of pairings than its value, which is what is checked.
+    if resolved.algorithm != "anatomy" and (series.releases or any(secret.own for secret in secrets)):
         combined = CombinationsDecision(options.combinations, published=False)
     elif resolved.algorithm != "anatomy":
         combined = plan_combinations(engine, options.combinations, groups.shown, secrets)

@@ -76,6 +76,9 @@ def test_random_tables_of_people(seed):
         "algorithm": {"name": "decomposition_plus", "primary": "dx"},
     }  # fmt: skip
     result = ldiv_db.run(con, policy)
+    assert (
+        result.figures["combinations"]["published"] is False
+    )  # a spelling would tell which of a group's rows it is of
     groups = defaultdict(list)
     for group, dx, job in con.execute("SELECT group_id, dx, job FROM pub_1_sa").fetchall():
         groups[group].append((dx, job))
