@@ -177,7 +177,7 @@ def told_of_shapes(units: Units, rows: Mapping[str, tuple[int, int]], are_waitin
     ways = f"{count_phrase(people, 'person', 'people')} publish their rows in {len(units.levels):,} different numbers"
     told = [f"{rows_phrase(before - after)} of {name}" for name, (before, after) in rows.items() if after < before]
     why = "with them too few would be alike or meet the policy"
-    left = "wait for a later release" if are_waiting else "are left out"
+    left = "are left out of this night" if are_waiting else "are left out"
     out = f"; {', '.join(told)} {left}: {why}{'' if are_waiting else '; nothing is promised of them'}"
     return ways + (out if told else "")
 

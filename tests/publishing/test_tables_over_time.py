@@ -15,6 +15,8 @@ import pytest
 from tables import fill
 
 import ldiv_db
+from ldiv_db.database.context import working_engine
+from ldiv_db.publishing.earlier_releases import check_series
 from tests.publishing.test_people_over_time import COLUMNS, Night, Row, Shown, drawn, shares
 from tests.strategies import draws, search
 
@@ -83,3 +85,30 @@ def test_no_value_of_a_night_is_likelier_than_promised_whatever_all_nights_show(
         if nights:
             assert all(share <= Fraction(1, 2) for (*_, value), share in shares(nights, True).items() if value)
             assert ldiv_db.check(con, policy=policy).holds
+
+
+def test_each_night_has_numbers_of_its_own_and_no_row_of_a_parent_that_is_published(con: Any) -> None:
+    drugs = {"source": "drugs", "target": "shown_drugs", "parent": {"id": "stays"}, "key": "drug", "rows": "together"}
+    stays = {**POLICY["tables"]["stays"], "key": "id", "identifiers": ["day"]}
+    tables = {"stays": stays, "drugs": {**drugs, "sensitive": ["name"]}}
+    policy = {key: value for key, value in POLICY.items() if key != "key"} | {"tables": tables}
+
+    def publish(people: int, drugs: int) -> dict[str, Any]:
+        rows = [(n, f"P{n}", n, n, "abcd"[n % 4]) for n in range(people)]
+        fill(con, "people", COLUMNS, rows)
+        taken = [(n, n % people if n < people else n - people, "pqrs"[n % 4]) for n in range(drugs)]
+        fill(con, "drugs", {"drug": "INTEGER", "id": "INTEGER", "name": "VARCHAR"}, taken)
+        return ldiv_db.run(con, policy).figures
+
+    assert publish(8, 8)["rows_first_published"] == 16
+    again = publish(8, 10)
+    assert (again["rows_first_published"], again["rows_left_out"]) == (0, 2), "their stays were published without them"
+    assert publish(12, 12)["rows_first_published"] == 8
+    numbers = "SELECT count(DISTINCT person), max(person), (SELECT count(*) FROM shown_drugs) FROM out"
+    assert con.execute(numbers).fetchone() == (12, 12, 12)
+    assert con.execute("SELECT count(*) FROM out JOIN shown_drugs USING (id)").fetchone() == (12,)
+    con.execute("UPDATE shown_drugs SET name = 'p'")
+    with working_engine(con) as engine:
+        assert not check_series(engine, "out").holds
+    with pytest.raises(ldiv_db.AuditError, match="earlier nights"):
+        publish(16, 16)
