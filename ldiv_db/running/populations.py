@@ -11,7 +11,6 @@ from ldiv_db.algorithms.cuts.spanned import trees_of
 from ldiv_db.attacking.covering import KnownAxis, label_axes, list_cells, open_population
 from ldiv_db.attacking.matching import cover
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import Problem, refuse
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Relation
 from ldiv_db.policy.resolve import Resolved
@@ -22,24 +21,17 @@ from ldiv_db.recoding.recode import label_spans
 def place_people(engine: Engine, resolved: Resolved, encoded: Encoded) -> PopulationCells | None:
     """The people of all populations that are named; None if none is.
 
-    Raises PolicyError for a population that is not to be had, or lacks a quasi-identifier, and for quasi-identifiers
-    that are published as sets.
+    Raises PolicyError for a population that is not to be had, or lacks a quasi-identifier.
     """
     names = sorted({spec.argument["population"] for spec in resolved.required.specs if spec.counts_people})
     if not names:
         return None
-    refuse(
-        Problem(
-            f"quasi_identifiers.{axis.name}", "people are counted by the labels of a cut, not by sets", "recode: tree"
-        )
-        for axis in encoded.axes
-        if resolved.released.forms[axis.name] == "set"
-    )
-    spans = {tree.code: sorted(set(map(tree.bounds, tree.children))) for tree in trees_of(engine, encoded.axes)}
+    forms = resolved.released.forms
+    spans = {axis.code: _spans(engine, encoded, axis, forms[axis.name] == "set") for axis in encoded.axes}
     cells, left_out = {}, {}
     for name in names:
         with engine.scope() as scope:
-            labels = [replace(axis, columns=axis.columns[:1]) for axis in label_axes(resolved)]
+            labels = [replace(axis, columns=axis.columns[:1], sets_first=False) for axis in label_axes(resolved)]
             people, known = open_population(engine, name, resolved.folder, labels)
             values = list_cells(engine, known, people)
             placed = [_place(engine, *each, values) for each in zip(encoded.axes, known, spans.values(), strict=True)]
@@ -47,6 +39,14 @@ def place_people(engine: Engine, resolved: Resolved, encoded: Encoded) -> Popula
             left_out[name] = engine.total(values, "people") - engine.total(found, "rows")
             cells[name] = scope.keep(found)
     return PopulationCells(spans, cells, left_out)
+
+
+def _spans(engine: Engine, encoded: Encoded, axis: Axis, is_set: bool) -> list[tuple[int, int]]:
+    """The codes of all labels that a quasi-identifier may have; sets have members that occur."""
+    if is_set:
+        return sorted((code, code) for (code,) in engine.grouped(encoded.counted, axis.code.name))
+    (tree,) = trees_of(engine, [axis])
+    return sorted(set(map(tree.bounds, tree.children)))
 
 
 def _place(

@@ -416,7 +416,7 @@ WAYS = {
 
 def has(name: str, policy: ldiv_db.Policy, given: set[str]) -> bool:
     if name in OUTSIDE:
-        return name in given or (name == "a global recoding" and policy.algorithm.name == "cuts")
+        return name in given or (name == "a global recoding" and policy.algorithm.name in ("cuts", "tds"))
     said = FEATURES[name].when(policy)
     return said if isinstance(said, bool) else bool(list(said))
 

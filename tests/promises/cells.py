@@ -125,7 +125,7 @@ def _by(algorithm: Any) -> Callable[[dict[str, Any]], Any]:
     return lambda document: document.setdefault("algorithm", algorithm)
 
 
-METHODS: dict[str, Any] = {name: name for name in ("topdown", "bsgi", "mondrian", "peel")}
+METHODS: dict[str, Any] = {name: name for name in ("topdown", "bsgi", "mondrian", "peel", "cuts", "tds")}
 METHODS["auto"] = {"name": "auto", "effort": "quick"}
 #: What takes several times as long as the other values of its axis, and stands in as few cells as it can.
 DEAR = {("method", "auto"), ("tables", "several"), ("time", "series"), ("place", "sqlite"), ("place", "postgres")}
@@ -198,7 +198,10 @@ NOT_YET: Mapping[frozenset[str], str] = {
     }.items()
 }
 #: Three that do not go together, though any two of them do.
-NOT_ALL = [{"means", "several", "together"}] + [
+NOT_ALL = [
+    {"means", "several", "together"},
+    {"several", "apart", "frame"},  # whose tables are taken for one source
+] + [
     {"series", place, target} for place in ("sqlite", "postgres") for target in ("duckdb", "parquet")
 ]  # every night of a table there goes to a table there
 

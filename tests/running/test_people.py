@@ -33,7 +33,6 @@ REQUIREMENTS: list[dict[str, Any]] = [
     {"t_closeness": {"t": 0.4, "distance": "equal"}},
     {"beta_likeness": 3},
 ]
-GLOBAL = ("tds", "incognito", "annealing", "cuts")
 
 
 def visits(rng: random.Random, people: int) -> list[tuple[Any, ...]]:
@@ -85,15 +84,6 @@ def published(
 def argument_of(require: dict[str, Any]) -> tuple[str, Any]:
     """The name of a requirement and what it asks for, as the oracle takes them."""
     return next(iter(require.items()))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("algorithm", some(GLOBAL))
-def test_global_recodings_count_people(algorithm: str) -> None:
-    con, rng = duckdb.connect(), random.Random(algorithm)
-    for mode, require in (("apart", {"frequency": 2}), ("together", {"k": 3})):
-        release = published(con, visits(rng, 40), mode, require, algorithm)
-        assert not oracle.people_violations(release, *argument_of(require))
 
 
 @pytest.mark.parametrize("require", some([{"frequency": 2}, {"unique_distinct": 2}], 1), ids=str)

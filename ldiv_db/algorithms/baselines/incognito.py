@@ -54,6 +54,9 @@ class Incognito(MonotoneRecoding):
         if self.options.metric == "CM" and task.kept_column(self.options.label) is None:
             what = "is required by CM: name the kept column whose labels are predicted"
             yield Problem("algorithm.class", what, "list it under keep")
+        if "set" in task.forms.values() and any(one.named_population for one in task.requirements):
+            what = "incognito counts people by the labels of levels, not by sets"
+            yield Problem("recode", what, "set recode: tree, or use tds")
         vectors = prod(len(levels_of(tree)) for tree in trees_of(task.engine, task.encoded.axes))
         if vectors > MOST_VECTORS:
             yield Problem("algorithm.name", f"{vectors:,} vectors of levels are more than {MOST_VECTORS:,}", "use tds")

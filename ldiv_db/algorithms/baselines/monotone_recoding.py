@@ -8,7 +8,7 @@ recoding's number times the number of keys, so that one statement judges them al
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -23,7 +23,7 @@ from ldiv_db.algorithms.infeasible import cannot_promise, explain
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, Problem, refuse
 from ldiv_db.database.flow import EngineFlow
-from ldiv_db.database.names import Relation
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.taxonomies.taxonomy import SpannedTaxonomy
 
@@ -111,8 +111,41 @@ class Codings:
         def of(cells: Relation, dictionary: Relation) -> Relation:
             return self.engine.materialise("histogram", template, cells=cells, dictionary=dictionary, **params)
 
-        histogram = of(cells, self.task.encoded.sensitive[0].reference)
-        return histogram, {name: of(covered, self.everybody) for name, covered in people.items()}
+        everybody = self.everybody
+        with self.engine.scope() as scope:
+            histogram = scope.keep(of(cells, self.task.encoded.sensitive[0].reference))
+            if not self.sets:
+                return histogram, {name: scope.keep(of(covered, everybody)) for name, covered in people.items()}
+            seen = {tree.code: of(*self._by(cells, tree.code.name)) for tree in self.sets}
+            return histogram, {name: scope.keep(self._covered(of, seen, own)) for name, own in people.items()}
+
+    @cached_property
+    def sets(self) -> list[CutTree]:
+        """The quasi-identifiers of which classes publish sets, where these cover people of a population."""
+        forms = self.task.forms if self.task.people else {}
+        return [tree for tree in self.trees if forms.get(tree.axis.name) == "set"]
+
+    def _by(self, cells: Relation, column: str) -> tuple[Relation, Relation]:
+        """The cells with a column in place of the sensitive value, and its values by themselves, (value, code)."""
+        codes = [tree.code.name for tree in self.trees]
+        values = self.engine.select("values", cells, (column, "value"), (column, "code"), distinct=True)
+        return self.engine.select("cells", cells, *codes, (column, "sensitive"), "rows"), values
+
+    def _covered(
+        self, of: Callable[[Relation, Relation], Relation], seen: Mapping[Identifier, Relation], cells: Relation
+    ) -> Relation:
+        """The people of classes whose sets have their values, (class_no, rows)."""
+        assert self.task.people is not None  # noqa: S101 - the caller has looked
+        engine, axes, types = self.engine, list[dict[str, Any]](), {"code": "INTEGER", "leaf": "INTEGER"}
+        for tree in self.sets:
+            of_leaf = {leaf.low: tree.taxonomy.code_of(leaf) for leaf in tree.taxonomy.leaves if leaf.low == leaf.high}
+            numbered = enumerate(self.task.people.spans[tree.code], 1)
+            leaves = engine.load("leaves", types, [(-number, of_leaf[low]) for number, (low, _) in numbered])
+            axes.append({"code": tree.code, "table": tree.table, "seen": seen[tree.code], "leaves": leaves})
+        codes = [tree.code.name for tree in self.trees]
+        named = engine.number_groups("numbered", cells, *codes, number="number", columns=(*codes, "rows"))
+        people = of(*self._by(named, "number"))
+        return engine.materialise("covered", "baselines/tds/cover_sets", people=people, cells=named, axes=axes)
 
     def failed(self, histogram: Relation, people: Mapping[str, Relation]) -> set[int]:
         """The numbers of the recodings that have a class which violates a requirement; drops what it is given.
@@ -208,6 +241,9 @@ def _problems(name: str, task: Task) -> Iterator[Problem]:
         if requirement.parts_people and is_spanned:
             what = f"{requirement.label} takes classes that part people, and labels of several values cover others' too"
             yield Problem("individual.rows", what, "give one row a person in a view")
+        if requirement.parts_people and "set" in task.forms.values():
+            what = f"{requirement.label} takes classes that cover everybody, and sets leave out who has other values"
+            yield Problem("recode", what, "set recode: tree")
         if not requirement.monotone:
             yield cannot_promise(name, requirement, "the union of good classes may be bad", "distinct or frequency")
     if prod(tree.node_count for tree in trees_of(task.engine, encoded.axes)) * BATCH >= _MOST:
