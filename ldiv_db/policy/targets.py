@@ -43,6 +43,11 @@ class Target(PolicyPart):
         return self.prefix or self.table or Path(self.file or "").stem
 
     @property
+    def is_elsewhere(self) -> bool:
+        """True if it is a file, or in another database than the source's."""
+        return self.file is not None or self.database is not None
+
+    @property
     def folder(self) -> Path | None:
         """The folder of a file, None of what is in a database."""
         return Path(self.file).parent if self.file else None

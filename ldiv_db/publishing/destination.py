@@ -69,6 +69,12 @@ class Destination(ABC):
             self.keeper.enter(entries_of(watch.run_id), watch)
         return {}
 
+    def settle_draft(self, draft: Draft, in_place: bool) -> None:
+        """Have the ledger say whether what a draft has written is in its place."""
+        draft.settle(in_place)
+        if self.keeper:
+            self.keeper.settle(draft.run_id, in_place)
+
 
 def note_abandoned(draft: Draft, count: int) -> None:
     """Have the outcome say that so many runs to this target did not finish."""

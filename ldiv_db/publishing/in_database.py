@@ -156,18 +156,23 @@ class InOtherDatabase(InTables):
             draft.announce()
             outcome = draft.audit(staged)
             migrate.migrate(engine)
-            for run in runs(engine):
-                if (run["status"], run["target"]) == (WRITTEN, self._target):
-                    settle_run(engine, run["run_id"], in_place=run["run_id"] not in left)
+            unsure = [
+                run["run_id"] for run in runs(engine) if (run["status"], run["target"]) == (WRITTEN, self._target)
+            ]
+            moved = {run_id: run_id not in left for run_id in unsure}
+            for run_id, in_place in moved.items():
+                settle_run(engine, run_id, in_place)
             draft.enter(outcome, WRITTEN)
-        with undone(lambda: draft.settle(not any(catalog.table_exists(engine, one) for one in made))):
+        with undone(lambda: self.settle_draft(draft, not any(catalog.table_exists(engine, one) for one in made))):
+            if self.keeper:
+                self.keeper.enter_written(draft.entries, draft.watch, moved)
             self._drop([table for tables in left.values() for table in tables])
             with engine.transaction():
                 for written, table, target, told in zip(made, places, targets, withdrawn, strict=True):
                     replaces = draft.replaces and (draft.extends or target.if_exists == "replace")
                     engine.rename(written, table, replaces)
                     postgres.tell(engine, table, *told)
-        draft.settle(in_place=True)
+        self.settle_draft(draft, in_place=True)
         return outcome
 
     @property

@@ -110,22 +110,17 @@ class InFile(Destination):
             for run_id, in_place in moved.items():
                 settle_run(self.engine, run_id, in_place)
             draft.enter(outcome, WRITTEN)
-        with undone(lambda: self._settle(draft, self.is_moved(staging_path.parent))):
+        with undone(lambda: self.settle_draft(draft, self.is_moved(staging_path.parent))):
             if self.keeper:
                 self.keeper.enter_written(draft.entries, draft.watch, moved)
             if not (draft.replaces or draft.extends) and self.is_there:
                 what = f"{self.name} was made by someone else meanwhile"
                 raise refused("target.file", what, f"name another {self.kind}")
             self.move(staging_path)
-        self._settle(draft, in_place=True)
+        self.settle_draft(draft, in_place=True)
         for folder in left.values():
             shutil.rmtree(folder, ignore_errors=True)
         return outcome
-
-    def _settle(self, draft: Draft, in_place: bool) -> None:
-        draft.settle(in_place)
-        if self.keeper:
-            self.keeper.settle(draft.run_id, in_place)
 
 
 @dataclass(eq=False)

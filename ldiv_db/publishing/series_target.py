@@ -266,8 +266,9 @@ def series_target_of(
     place, (first, target) = destination_of(engine, targets, folder, columns), next(iter(targets.items()))
     path, prefix = file_of(place) if isinstance(place, InFile) else None, _prefix_of(place, first)
     name = name_of(engine, str(target) if path or target.database else str(prefix), path)
-    if path and there:
-        raise refused("target.file", "every night of a table in a warehouse goes to a table there", "name a table")
+    if there and target.is_elsewhere:
+        key = "target.file" if path else "target.database"
+        raise refused(key, "every night of a table in a warehouse goes to a table there", "name a table")
     goes = InWarehouse(there, target) if isinstance(there, PlaceThere) else place
     return SeriesTarget(algorithm, prefix, name, goes, targets)
 

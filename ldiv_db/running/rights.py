@@ -142,7 +142,7 @@ def _on_ledger(policy: Policy, schema: str, read: Collection[str]) -> list[Right
     if policy.is_series:
         found += [(verb, name) for name in (*SERIES_TABLES, *RELEASE_TABLES) for verb in (READ, ADD)]
         found.append((CHANGE, "series"))
-    if target.file is not None or target.database is not None:
+    if target.is_elsewhere:
         found += [(CHANGE, "run"), *((verb, name) for name in (*_WRITTEN, *_RULES) for verb in (READ, REMOVE))]
     return [Right(verb, schema, name) for verb, name in dict.fromkeys(found)]
 

@@ -65,7 +65,7 @@ def resolve_algorithm(engine: Engine, policy: Policy, folder: Path, **checks: Ch
 
 def _checked_destination(engine: Engine, found: Findings) -> Destination | None:
     policy, released, place = found.policy, found.policy.released, place_of(found.policy.source)
-    if isinstance(place, PlaceThere) and policy.target.file is None:
+    if isinstance(place, PlaceThere) and not policy.target.is_elsewhere:
         return InWarehouse(place, policy.target).checked(found)
     if policy.target.prefix is not None:
         return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
+from ldiv_db.database.attach import named_databases
 from ldiv_db.database.catalog import SCHEMA, Column, named_table
 from ldiv_db.database.context import Context, working_engine
 from ldiv_db.database.counted import CountedConnection, TableThere, memory_for_counts
@@ -43,7 +44,7 @@ def opened_there(
     lets go of its source. `schema` is where the ledger lies there, `ldiv` by default.
     """
     refuse([*problems_of(policy), *unsupported(policy, there)])
-    target = None if policy.target.file else named_table(policy.target.table or "", "target.table")
+    target = None if policy.target.is_elsewhere else named_table(policy.target.table or "", "target.table")
     ledger = LedgerThere(there, schema or SCHEMA)
     there.run = f"ldiv_db {(run_id := new_run())}"
     require_rights_there(there, policy, target, ledger)
@@ -53,6 +54,7 @@ def opened_there(
     with (
         memory_for_counts(there.settings) as here,
         working_engine(CountedConnection(here, there, known), context.listener) as engine,
+        named_databases(engine, policy.databases, context.folder, policy.target.database),
         ExitStack() as reading,
     ):
         reading.enter_context(there.moment())
@@ -62,7 +64,7 @@ def opened_there(
         refuse(_column_problems(policy, read.columns))
         is_of_rows = any(limit_problems(policy, "weight"))
         wanted, kept = counted_columns(policy), () if policy.key else policy.keep
-        if target is None:  # what is kept goes to a file here
+        if target is None:  # what is kept comes here
             wanted, kept = list(dict.fromkeys([*wanted, *kept])), ()
         source, placed = place_counts(engine, read, wanted, kept, is_of_rows)
         for population in {spec.argument["population"] for spec in policy.require if spec.counts_people}:

@@ -409,7 +409,6 @@ WAYS = {
     "name a table, or FOLDER/NAME.parquet": [to_tables, in_folder],
     "name the table of the rows, and leave it out": [by_rows],
     "run it on a DuckDB file, or on what DuckDB attaches": [lambda d: None],
-    "name a table of the warehouse": [lambda d: (d.pop("databases"), d["target"].pop("database", None))],
     "name a table": [to_table],
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import re
@@ -12,6 +13,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 import servers
 from strategies import some
@@ -76,36 +78,52 @@ def test_a_source_that_changes_while_a_run_plans_is_counted_again(
         assert 1003 in {rid for (rid,) in there.query("SELECT rid FROM released")}
 
 
-#: A run that is killed where its file is moved.
+#: A run that is killed before what it has written is put in its place, or before the ledger hears of that.
 KILLED = """
-import os, sqlite3, sys
+import json, os, sqlite3, sys
 import ldiv_db
+from ldiv_db.database.engine import Engine
 from ldiv_db.publishing import in_file
+from ldiv_db.publishing.destination import Destination
 from there_beds import policy
 
-def dying(*given, move=in_file.move):
-    move(*given) if sys.argv[2] == "moved" else None
+def die(*given, **named):
     os._exit(9)
 
-in_file.move = dying
+if sys.argv[2] == "written":
+    in_file.move = Engine.rename = die
+else:
+    Destination.settle_draft = die
 os.chdir(sys.argv[1])
-ldiv_db.run(sqlite3.connect("w.sqlite"), policy(target={"file": "r.parquet", "if_exists": "replace"}))
+ldiv_db.run(sqlite3.connect("w.sqlite"), policy(**json.loads(sys.argv[3])))
 """
+TO_FILE: dict[str, Any] = {"target": {"file": "r.parquet", "if_exists": "replace"}}
+TO_DATABASE: dict[str, Any] = {
+    "target": {"database": "other", "table": "r", "if_exists": "replace"},
+    "databases": {"other": "other.duckdb"},
+}
 
 
-@pytest.mark.parametrize("moment", some(["written", "moved"], 1))
-def test_the_ledger_there_learns_of_a_file_whose_run_was_killed(con: Any, tmp_path: Path, moment: str) -> None:
+@pytest.mark.parametrize(
+    ("moment", "more"), some([(moment, more) for more in (TO_DATABASE, TO_FILE) for moment in ("written", "moved")], 2)
+)
+def test_the_ledger_there_learns_of_what_a_killed_run_has_published_here(
+    tmp_path: Path, moment: str, more: dict[str, Any]
+) -> None:
+    duckdb.connect(str(tmp_path / "other.duckdb")).close()
     with closing(lite(tmp_path, ROWS)) as there:
-        ran = [sys.executable, "-c", KILLED, str(tmp_path), moment]
+        ran = [sys.executable, "-c", KILLED, str(tmp_path), moment, json.dumps(more)]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         assert subprocess.run(ran, env=environment, check=False).returncode == 9
         assert there.execute("SELECT status FROM ldiv_run").fetchall() == [("written",)]
-        asked = policy(target={"file": "r.parquet", "if_exists": "replace"})
-        result = ldiv_db.run(there, asked, folder=tmp_path)
+        result = ldiv_db.run(there, policy(**more), folder=tmp_path)
         runs = dict(there.execute("SELECT run_id, status FROM ldiv_run").fetchall())
     assert set(runs.values()) == {"published"} and len(runs) == 1 + (moment == "moved") and result.run_id in runs
-    assert con.execute(f"SELECT count(*) FROM '{tmp_path}/r.parquet'").fetchall() == [(60,)]
-    assert {path.name for path in tmp_path.iterdir()} == {"r.parquet", "w.sqlite"}
+    with duckdb.connect(str(tmp_path / "other.duckdb")) as other:
+        table = "r" if "databases" in more else f"'{tmp_path}/r.parquet'"
+        assert other.execute(f"SELECT count(*) FROM {table}").fetchall() == [(60,)]
+        assert other.execute("SELECT table_name FROM duckdb_tables()").fetchall() == [("r",)] * ("databases" in more)
+    assert {path.name for path in tmp_path.iterdir()} - {"r.parquet"} == {"other.duckdb", "w.sqlite"}
 
 
 def test_a_file_of_a_source_that_changed_meanwhile_is_of_the_rows_as_they_are(
