@@ -330,8 +330,6 @@ def test_whom_the_policy_leaves_the_algorithm_tds_runs(con: Any, tmp_path: Path,
     found = ldiv_db.run(con, policy | {"algorithm": algorithm}, folder=tmp_path)
     assert (found.algorithm, found.search, released(con)) == ("tds", expected.search, rows)
     assert any("knows whom of people" in note for note in found.notes)
-    with refuses("recode"):
-        ldiv_db.plan(con, policy | {"algorithm": algorithm, "recode": "set"}, folder=tmp_path)
 
 
 @search(4, seed=seeds)
