@@ -15,7 +15,7 @@ from refusals import refuses
 from strategies import draws, search, seeded, seeds, some
 
 import ldiv_db
-from ldiv_db.algorithms.local import hierarchies, mondrian, stratified
+from ldiv_db.algorithms.local import hierarchies, mondrian, peel, stratified
 from ldiv_db.algorithms.local.class_checker import ClassChecker
 from ldiv_db.algorithms.local.hierarchies import KEY_BITS
 from ldiv_db.database.errors import InfeasibleError
@@ -203,6 +203,21 @@ def test_what_is_tried_at_once_splits_as_what_is_tried_in_turn(con, split, monke
         found.append(con.execute("SELECT list(rid ORDER BY rid) FROM out GROUP BY class_id ORDER BY 1").fetchall())
     assert found[0] == found[1] == found[2] and len(found[0]) > 4
     assert rounds[0] < rounds[1] < rounds[2]
+
+
+def test_rows_that_fit_nowhere_are_one_class_with_those_that_have_most_slack(con, monkeypatch):
+    """Five rows are alike in all, and five like nobody: the first are no class without some of the others."""
+    monkeypatch.setattr(peel, "PLACES", 1)
+    monkeypatch.setattr(peel, "LAST_ROUNDS", 0)
+    rows = [(0, "00", "a")] * 5 + [(99, "99", value) for value in "bcdef"]
+    tables.fill(con, "t", {"age": "INTEGER", "zip": "VARCHAR", "s": "VARCHAR"}, rows)
+    policy = {
+        "source": "t", "target": "out", "sensitive": ["s"], "require": [{"frequency": 2}], "algorithm": "peel",
+        "quasi_identifiers": {"age": {"numeric": True}, "zip": {"taxonomy": {"prefix": [2, 1]}}},
+    }  # fmt: skip
+    ldiv_db.run(con, policy)
+    found = con.execute("SELECT age, zip, s FROM out").fetchall()
+    assert len(found) == 10 and not oracle.violations([((age, zip_), s) for age, zip_, s in found], "frequency", 2)
 
 
 def simple(con, algorithm, require, **more):

@@ -6,7 +6,6 @@ table, with what identifies their patients, in which a patient's stays are align
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -19,7 +18,7 @@ from ldiv_db.database.connections import open_database
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Relation
 from tests.benchmarks.child_processes import measure_in_children, run_watched, settings_of
-from tests.benchmarks.command import AsJson, Threads, command_of, engine_on, refuse_unknown, show
+from tests.benchmarks.command import AsJson, Columns, Threads, command_of, engine_on, refuse_unknown, show
 
 PATIENTS = 52_000
 OF_PATIENTS: dict[str, Any] = {"birth": {"numeric": True}, "sex": {}, "zip": {"taxonomy": {"prefix": [4, 2, 1]}}}
@@ -124,24 +123,17 @@ def _run(case: Case, folder: Path) -> dict[str, Any]:
 TASKS = {"make": _make, "run": _run}
 
 
-def as_table(results: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
-    """The headings and rows of a table of results, for people."""
-    headings = ["patients", "release", "algorithm", "mean LM", "left out", "levels", "processor s", "seconds",
-                "peak MB"]  # fmt: skip
-    return headings, [
-        [
-            f"{found['patients']:,}",
-            found["release"],
-            found["algorithm"],
-            f"{found['lm_mean']:.4f}",
-            ", ".join(f"{rows:,} {name}" for name, rows in found["left_out"].items()),
-            str(found["levels"]),
-            f"{found['processor_seconds']:.1f}",
-            f"{found['seconds']:.1f}",
-            f"{found['peak_memory_mb']:,.0f}",
-        ]
-        for found in results
-    ]
+COLUMNS: Columns = {
+    "patients": "{patients:,}",
+    "release": "{release}",
+    "algorithm": "{algorithm}",
+    "mean LM": "{lm_mean:.4f}",
+    "left out": lambda found: ", ".join(f"{rows:,} {name}" for name, rows in found["left_out"].items()),
+    "levels": "{levels}",
+    "processor s": "{processor_seconds:.1f}",
+    "seconds": "{seconds:.1f}",
+    "peak MB": "{peak_memory_mb:,.0f}",
+}
 
 
 def clinic(
@@ -167,7 +159,7 @@ def clinic(
     refuse_unknown("--release", release or (), list(RELEASES))
     asked = product(release or ["tables", "stays"], algorithm or ["topdown"])
     found = [measure(Case(patients, what, name, seed, threads, memory_limit)) for what, name in asked]
-    show("clinic", json, found, as_table)
+    show("clinic", json, found, COLUMNS)
 
 
 app = command_of(clinic)

@@ -8,7 +8,6 @@ held against its first release, and what all of its classes lose against a relea
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
@@ -23,7 +22,7 @@ from ldiv_db.policy.reading import parse_policy
 from ldiv_db.running.demo import adult_policy
 from tests.benchmarks.bsgi import write_rows
 from tests.benchmarks.child_processes import measure_in_children, settings_of
-from tests.benchmarks.command import AsJson, Memory, Threads, command_of, engine_on, show
+from tests.benchmarks.command import AsJson, Columns, Memory, Threads, command_of, engine_on, show
 from tests.benchmarks.processes import watched
 
 #: Of so many rows one is new, gone or corrected in a night.
@@ -57,18 +56,17 @@ def measure(case: Case) -> dict[str, Any]:
     return measure_in_children("tests.benchmarks.nights", case, ("make", "run"))
 
 
-def as_table(results: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
-    """The headings and rows of a table of results, for people."""
-    headings = ["rows", "algorithm", "first s", "night s", "ratio", "LM first", "LM all", "LM anew", "peak MB"]
-    return headings, [_line(found) for found in results]
-
-
-def _line(found: dict[str, Any]) -> list[str]:
-    first, night = found["first_processor_seconds"], found["night_processor_seconds"]
-    losses = (found["lm_first"], found["lm_all"], found["lm_anew"])
-    ratio = f"{night / first:.2f}"
-    times = [f"{found['rows']:,}", found["algorithm"], f"{first:.1f}", f"{night:.1f}", ratio]
-    return [*times, *(f"{loss:.4f}" for loss in losses), f"{found['peak_memory_mb']:,.0f}"]
+COLUMNS: Columns = {
+    "rows": "{rows:,}",
+    "algorithm": "{algorithm}",
+    "first s": "{first_processor_seconds:.1f}",
+    "night s": "{night_processor_seconds:.1f}",
+    "ratio": lambda found: f"{found['night_processor_seconds'] / found['first_processor_seconds']:.2f}",
+    "LM first": "{lm_first:.4f}",
+    "LM all": "{lm_all:.4f}",
+    "LM anew": "{lm_anew:.4f}",
+    "peak MB": "{peak_memory_mb:,.0f}",
+}
 
 
 # -- the children ------------------------------------------------------------------------------------
@@ -158,7 +156,7 @@ def nights(
     for name in algorithm or ["auto", "topdown", "bsgi"]:
         typer.echo(f"{rows:,} rows, {name} …", err=True)
         found.append(measure(Case(rows, nights, name, l, threads=threads, memory_limit=memory_limit)))
-    show("nights", json, found, as_table)
+    show("nights", json, found, COLUMNS)
 
 
 app = command_of(nights)

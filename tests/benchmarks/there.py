@@ -31,7 +31,7 @@ from ldiv_db.policy.reading import parse_policy
 from ldiv_db.running.demo import adult_policy
 from tests.benchmarks import scale
 from tests.benchmarks.child_processes import measure_in_children, peak_memory
-from tests.benchmarks.command import AsJson, command_of, show
+from tests.benchmarks.command import AsJson, Columns, command_of, show
 from tests.benchmarks.processes import held_below, parent_of, worked_below
 
 _SETTINGS = ("SET enable_mergejoin = off", "SET jit = off", "SET work_mem = '128MB'")
@@ -209,14 +209,15 @@ def _run(case: Case, folder: Path) -> dict[str, Any]:
 TASKS = {"make": _make, "plain": _plain, "run": _run}
 
 
-def as_table(results: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
-    """The headings and rows of a table of results, for people."""
-    headings = ["rows", "algorithm", "plain SQL s", "run s", "ratio", "mean LM", "MB by process"]
-    return headings, [
-        [f"{found['rows']:,}", found["algorithm"], f"{found['plain_seconds']:.1f}", f"{found['seconds']:.1f}",
-         f"{found['ratio']:.2f}", f"{found['lm_mean']:.4f}", str(found["memory_mb"])]
-        for found in results
-    ]  # fmt: skip
+COLUMNS: Columns = {
+    "rows": "{rows:,}",
+    "algorithm": "{algorithm}",
+    "plain SQL s": "{plain_seconds:.1f}",
+    "run s": "{seconds:.1f}",
+    "ratio": "{ratio:.2f}",
+    "mean LM": "{lm_mean:.4f}",
+    "MB by process": "{memory_mb}",
+}
 
 
 def there(
@@ -247,7 +248,7 @@ def there(
         )
         for count in rows
     ]  # fmt: skip
-    show("there", json, [measure(case, pairs) for case in found], as_table)
+    show("there", json, [measure(case, pairs) for case in found], COLUMNS)
 
 
 app = command_of(there)
