@@ -17,23 +17,23 @@ Steps, as `build` takes them:
    the least and the greatest count that any value has there. Of few classes each takes the next row of each value.
 4. `neighbours.exchange`: classes of one bucket exchange rows of equal value, where that lowers the loss.
 
-Proof. A world gives the values, each with what is published beside it (`keep`), to the people; a run is a world and
-its coins. Seats and ties are drawn without a look at the world, so all runs are equally likely. Take a bucket of b
-values and k columns, and a cyclic shift s of its values. It sends a run to another: in each class of the bucket, who
-had value v gets what the class has of value s(v), and of the bucket's seats for s(v) the one that they had of those
-for v. The new world gives the same values as often, since a class has each of the b values once; the rows of each value
-are still seated one by one; and the shift back undoes it: runs are sent to runs, one to one. Steps 3 and 4 treat the
-two runs alike. They see people's codes, their numbers, their bucket, and who shares a value, which are the same in
-both; they compare rows of one value with each other, and take the least, the greatest or the sum over values,
-whatever those are called. So classes have the same people in both runs, and show the same values. Labels follow from
-the people's codes, the order and the numbers of what is published from itself, columns and buckets from counts, which
-the release shows. So both runs publish the same table. Over the b shifts everybody in the bucket has each of its
-values equally often: given the release, and even who is in which class, each has the probability 1/b, and b is l or
-more. Rows beyond l in a class are of such a bucket too.
+Proof. A world gives the values, each with how it is written (`same`) and what is published beside it (`keep`), to the
+people; a run is a world and its coins. Seats and ties are drawn without a look at the world, so all runs are equally
+likely. Take a bucket of b values and k columns, and a cyclic shift s of its values. It sends a run to another: in each
+class of the bucket, who had value v gets what the class has of value s(v), and of the bucket's seats for s(v) the one
+that they had of those for v. The new world gives the same values as often, since a class has each of the b values once;
+the rows of each value are still seated one by one; and the shift back undoes it: runs are sent to runs, one to one.
+Steps 3 and 4 treat the two runs alike. They see people's codes, their numbers, their bucket, and who shares a value,
+which are the same in both; they compare rows of one value with each other, and take the least, the greatest or the sum
+over values, whatever those are called. So classes have the same people in both runs, and show the same values. Labels
+follow from the people's codes, the order and the numbers of what is published from itself, columns and buckets from
+counts, which the release shows. So both runs publish the same table. Over the b shifts everybody in the bucket has each
+of its values equally often: given the release, and even who is in which class, each has the probability 1/b, and b is l
+or more. Rows beyond l in a class are of such a bucket too.
 
 What this takes: the seed is as secret as the source, and too long to be tried; nobody's sensitive value is known; one
 row a person; one sensitive attribute; one release; all rows published. What a policy says against that is refused
-(`policy/rules.py`).
+(`policy/limits.toml`).
 
 Layouts give the values of columns by the counts of the values alone. A column is what a class will be: `size` rows of
 as many different values, or one row more in some. Columns of the same values make a bucket. Loss falls with the room

@@ -25,10 +25,15 @@ from ldiv_db.recoding.encode import read_source
 
 #: People's quasi-identifiers: numbers in as many columns as the first has.
 People = Sequence[tuple[int, ...]]
-#: The values of the people, in their order.
+#: The values of the people, in their order; a letter in either case is one value, and published as it is written.
 World = tuple[str, ...]
 #: A run: the world, the place of each person among those of the same value, and the place in the order of ties.
 Run = tuple[World, tuple[int, ...], tuple[int, ...]]
+
+
+def folded(written: Iterable[str]) -> str:
+    """The values, whichever way they are written."""
+    return "".join(written).upper()
 
 
 def worlds(values: str) -> list[World]:
@@ -38,7 +43,7 @@ def worlds(values: str) -> list[World]:
 
 def seatings(world: World) -> Iterator[tuple[int, ...]]:
     """All ways to order the people of each value: the place of each person among those of the same value."""
-    people = {value: [p for p, own in enumerate(world) if own == value] for value in sorted(set(world))}
+    people = {value: [p for p, own in enumerate(world) if own.upper() == value] for value in sorted(set(folded(world)))}
     for orders in itertools.product(*(itertools.permutations(range(len(own))) for own in people.values())):
         places = [0] * len(world)
         for own, order in zip(people.values(), orders, strict=True):
@@ -60,7 +65,8 @@ def releases(
     Each has values, buckets and nodes of its own, so that it does what it does alone. `order` is that of equally
     frequent values, by default their own.
     """
-    names = sorted(set(values), key=lambda v: (-values.count(v), order.find(v), v))
+    alike = folded(values)
+    names = sorted(set(alike), key=lambda v: (-alike.count(v), order.find(v), v))
     axes = [f"a{i}" for i in range(len(people[0]))]
     rows = [
         (*people[p], f"{number}.{own}", f"{number}.{p}")
@@ -70,12 +76,15 @@ def releases(
     fill(engine.connection, "people", dict.fromkeys(axes, "INTEGER") | {"s": "VARCHAR", "who": "VARCHAR"}, rows)
     policy: dict[str, Any] = {
         "source": "people", "target": "released", "quasi_identifiers": {axis: {"numeric": True} for axis in axes},
-        "sensitive": ["s"], "keep": ["who"], "require": [{"distinct": 2}], "seed": 1,
+        "sensitive": {"s": {"same": "casefold"}}, "keep": ["who"], "require": [{"distinct": 2}], "seed": 1,
     }  # fmt: skip
     encoded = read_source(engine, resolve(engine, parse_policy(policy), Path()).source).encode()
-    codes = pairs_of(engine, encoded.sensitive[0].dictionary, "value", "code")
+    codes = {
+        folded(value): code
+        for value, code in pairs_of(engine, encoded.sensitive[0].dictionary, "value", "code").items()
+    }
     who = pairs_of(engine, encoded.rows, "row_id", encoded.kept[0].alias.name)
-    layout = lay_out([values.count(name) for name in names], len(values) // l)
+    layout = lay_out([alike.count(name) for name in names], len(values) // l)
     buckets = [
         Bucket(b.columns, tuple((place + number * len(names), first) for place, first in b.values))
         for number in range(len(runs))
@@ -112,7 +121,7 @@ def worst(found: Iterable[tuple[World, Hashable]]) -> Fraction:
     for world, told in found:
         groups[told].append(world)
     return max(
-        Fraction(max(Counter(world[p] for world in group).values()), len(group))
+        Fraction(max(Counter(folded(world[p]) for world in group).values()), len(group))
         for group in groups.values()
         for p in range(len(group[0]))
     )

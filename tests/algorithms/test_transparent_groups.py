@@ -27,31 +27,48 @@ ALGORITHMS = ["anatomy", "decomposition", "decomposition_plus"]
 _known: dict[Any, Any] = {}
 
 
-def groups_of_places(con: Any, values: tuple[int, ...], l: int) -> list[tuple[int, tuple[int, ...]]]:
-    """The groups (number, places) of rows whose values stand in these places of the order that coins gave."""
-    if (values, l) in _known:
-        return list(_known[values, l])
+def groups_of_places(
+    con: Any, placed: tuple[int, ...], l: int, free: bool = False
+) -> list[tuple[int, tuple[int, ...]]]:
+    """The groups (number, places) of rows whose values stand in these places of the order that coins gave.
+
+    A negative number is the value written differently; the value 1 may be harmless.
+    """
+    values = tuple(map(abs, placed))
+    if (values, l, free) in _known:
+        return list(_known[values, l, free])
     engine, numbers = Engine(con), range(1, len(values) + 1)
     order = dealt(numbers, "0:1")
     rows = [(number, 0, values[order.index(number)]) for number in numbers]
     task = grouping(engine, rows, [l])
+    con.execute(f"UPDATE {task.primary.dictionary.sql()} SET is_free = {free} AND code = 1")
     shown = make_groups(task, task.rows, AT_ONCE).shown
     found = defaultdict(list)
     for number, group in con.execute(f"SELECT row_id, group_no FROM {shown.sql()}").fetchall():
         found[group].append(order.index(number))
     engine.close_scratch()
-    _known[values, l] = [(group, tuple(places)) for group, places in found.items()]
-    return list(_known[values, l])
+    _known[values, l, free] = [(group, tuple(places)) for group, places in found.items()]
+    return list(_known[values, l, free])
 
 
-def worst(con: Any, counts: Sequence[int], l: int, orders: Iterable[tuple[int, ...]]) -> Fraction:
+def worst(
+    con: Any,
+    counts: Sequence[int],
+    l: int,
+    orders: Iterable[tuple[int, ...]],
+    spelled: bool = False,
+    free: bool = False,
+) -> Fraction:
     """The largest posterior over all ways to give the values to people, and these orders in which they are dealt.
 
-    The numbers of groups are given away too.
+    The numbers of groups are given away too. Of each value one row may be written differently; nothing is said of a
+    value that is harmless.
     """
     values = [value for value, count in enumerate(counts, 1) for _ in range(count)]
+    if spelled:
+        values = [-value if value in values[:place] else value for place, value in enumerate(values)]
     people, worlds = range(len(values)), sorted(set(itertools.permutations(values)))
-    formed = {placed: groups_of_places(con, placed, l) for placed in worlds}
+    formed = {placed: groups_of_places(con, placed, l, free) for placed in worlds}
     assert all(sum(len(places) for _, places in groups) == len(values) for groups in formed.values())
     told: dict[Any, Counter[tuple[int, int]]] = defaultdict(Counter)
     for order in orders:
@@ -62,9 +79,12 @@ def worst(con: Any, counts: Sequence[int], l: int, orders: Iterable[tuple[int, .
                     for group, places in groups
                 )
             )
-            told[release].update((order[place], placed[place]) for place in people)
+            told[release].update((order[place], abs(placed[place])) for place in people)
     return max(
-        Fraction(max(count for (who, _), count in beliefs.items() if who == person), _runs(beliefs, person))
+        Fraction(
+            max((count for (who, value), count in beliefs.items() if who == person and value > free), default=0),
+            _runs(beliefs, person),
+        )
         for beliefs in told.values()
         for person in people
     )
@@ -80,6 +100,21 @@ COUNTS = [((2, 2), 2), ((2, 2, 1), 2), ((2, 2, 2), 2), ((2, 2, 2), 3), ((3, 2, 1
 @pytest.mark.parametrize(("counts", "l"), some([pytest.param(*each) for each in COUNTS]))
 def test_no_posterior_exceeds_the_share_of_a_group(con: Any, counts: tuple[int, ...], l: int) -> None:
     assert worst(con, counts, l, itertools.permutations(range(sum(counts)))) == Fraction(1, l)
+
+
+OTHERWISE = [
+    ((2, 2, 1), 2, True, False),
+    ((3, 1, 1), 2, False, True),
+    ((4, 1, 1), 2, True, True),
+    ((1, 2, 2), 2, False, True),
+]
+
+
+@pytest.mark.parametrize(("counts", "l", "spelled", "free"), some(OTHERWISE))
+def test_neither_spellings_nor_harmless_rows_make_others_surer(
+    con: Any, counts: tuple[int, ...], l: int, spelled: bool, free: bool
+) -> None:
+    assert worst(con, counts, l, itertools.permutations(range(sum(counts))), spelled, free) <= Fraction(1, l)
 
 
 def test_without_coins_groups_would_tell(con: Any) -> None:

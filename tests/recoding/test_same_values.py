@@ -163,7 +163,6 @@ def test_what_compares_values_as_they_are_written_is_refused(con: Any) -> None:
     for changes, problem in (
         ({"same": ["upper"]}, r"sensitive\.disease\.same"),
         (age | {"quasi_identifiers": {"id": {"numeric": True}}}, "same: makes texts one, and age is of type INTEGER"),
-        ({"transparent": True, "algorithm": "bsgi"}, "does not go with transparent"),
     ):
         with pytest.raises(PolicyError, match=problem):
             ldiv_db.plan(con, policy_of({"distinct": 2}, **changes))
