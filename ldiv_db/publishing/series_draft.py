@@ -28,7 +28,7 @@ from ldiv_db.publishing.history import Watch
 from ldiv_db.publishing.inference import Combinations, Inference, Release, check_releases
 from ldiv_db.publishing.ledger import Entry
 from ldiv_db.publishing.pairings import CombinationsDecision, LimitedAttribute
-from ldiv_db.publishing.result import Result
+from ldiv_db.publishing.result import Forgotten, Result
 from ldiv_db.publishing.series import ANOTHER_TARGET, Series, groups_of, members_of, record_members, record_series
 from ldiv_db.publishing.series_target import ReleaseTables, SeriesTarget, settle_entry
 from ldiv_db.recoding.encode import Coding
@@ -40,7 +40,7 @@ from ldiv_db.recoding.loss import Loss
 class ReleaseStart:
     """The start of a release: a policy held against its source, and the series so far.
 
-    `begun` is when its work began. Notes on it come `first`, and `last`, of what is to be said of the release.
+    `begun` is when its work began. Notes on it come `first`; a ledger in memory is `forgotten`.
     """
 
     resolved: Resolved
@@ -49,7 +49,7 @@ class ReleaseStart:
     watch: Watch
     begun: float = field(default_factory=time.perf_counter)
     first: Sequence[str] = ()
-    last: Sequence[str] = ()
+    forgotten: Forgotten | None = None
 
     @property
     def engine(self) -> Engine:
@@ -188,7 +188,8 @@ class SeriesDraft(Draft):
 
     def _result(self, figures: Mapping[str, Any], counts: dict[str, Any], *before: str, **found: Any) -> Result:
         start = self.start
-        notes = [*before, *start.first, *self.notes, *_notes(counts), *self.noted, *start.last]
+        forgotten = [str(start.forgotten)] if start.forgotten else []
+        notes = [*before, *start.first, *self.notes, *_notes(counts), *self.noted, *forgotten]
         return Result.of_night(figures, self.loss, start.source.seed, notes=notes, **found)
 
     def enter(self, outcome: Result, status: str) -> None:

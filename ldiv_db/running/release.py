@@ -6,7 +6,7 @@ place in the ledger.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -32,7 +32,7 @@ from ldiv_db.publishing.refusals import TargetCheck, refuse_read_tables, refuse_
 from ldiv_db.publishing.result import HAND_OUT_ONE
 from ldiv_db.publishing.series import ANOTHER_TARGET, Series, key_of, open_series
 from ldiv_db.publishing.series_draft import ReleaseStart
-from ldiv_db.publishing.series_target import ReleaseTables, SeriesTarget, series_target_of, sql_name_of
+from ldiv_db.publishing.series_target import ReleaseTables, SeriesTarget, series_target_of, settle_crashed, sql_name_of
 from ldiv_db.recoding.encode import read_source
 from ldiv_db.running.release_classes import ClassesDraft, plan_classes
 from ldiv_db.running.release_groups import DecomposedDraft, decomposition_options, plan_groups
@@ -40,12 +40,9 @@ from ldiv_db.running.run_spec import make_algorithm
 
 
 def draft_release(
-    engine: Engine, context: Context, policy: Policy, settle: Callable[[Engine, str], None], begun: float
+    engine: Engine, context: Context, policy: Policy, begun: float, publishes: bool
 ) -> ClassesDraft | DecomposedDraft:
-    """The next release as it will be, once `settle` has seen to what a process left of the one before.
-
-    Its work began at `begun`.
-    """
+    """The next release as it will be; its work began at `begun`, and a plan `publishes` nothing of it."""
     on_stage = context.listener.on_stage
     target = partial(_checked_target, engine)
     checks: dict[str, Check] = {"algorithm": judge_algorithm, "target": target}
@@ -54,15 +51,18 @@ def draft_release(
     if resolved.source.place:
         resolved.source.place.bring_series(resolved.judged["target"].name)
     migrate.pending(engine)  # raises if the ledger could not be written
-    settle(engine, resolved.judged["target"].name)
-    start = _start(resolved, resolved.judged["target"], begun)
+    settle(engine, resolved.judged["target"].name, publishes)
+    start = _start(resolved, resolved.judged["target"], begun, publishes)
     on_stage("forming groups")
     plan = plan_groups if resolved.algorithm in DECOMPOSITIONS else plan_classes
     return plan(start, context, read_source(engine, resolved.source, context.show_values, keyed=True))
 
 
-def refuse_unsettled(engine: Engine, series: str) -> None:
-    """Raise PolicyError if a release is under way, or its process has died."""
+def settle(engine: Engine, series: str, publishes: bool) -> None:
+    """See to what a process left of the last release, or raise PolicyError if nothing is to be published."""
+    if publishes:
+        settle_crashed(engine, series)
+        return
     for entry in ledger.unsettled(engine, series):
         what = f"release {entry.release} of {series} is under way, or was cut off"
         raise refused("series", what, "`ldiv release list` settles it where its process is dead")
@@ -124,14 +124,14 @@ def first_start(engine: Engine, resolved: Resolved) -> ReleaseStart:
     return ReleaseStart(resolved, series, target, Watch(engine, resolved.source.name, resolved.folder))
 
 
-def _start(resolved: Resolved, target: SeriesTarget, begun: float) -> ReleaseStart:
+def _start(resolved: Resolved, target: SeriesTarget, begun: float, publishes: bool) -> ReleaseStart:
     engine, source = target.engine, resolved.source
     series = open_series(engine, target.name, resolved.algorithm, key_of(source.key))
     if resolved.target.file is None and resolved.target.database is None:
         numbers = range(1, series.next + 1)
         tables = [table for number in numbers for table in target.tables(target.prefix, number).all]
         refuse_read_tables(engine, source.relation, tables)
-    start = started(_as_before(resolved, series), series, target, begun, [source.relation])
+    start = started(_as_before(resolved, series), series, target, begun, [source.relation], publishes)
     if series.releases:
         with target.opened() as prefix:
             _require_columns(start, target.require_earlier(prefix, series.releases))
@@ -140,9 +140,12 @@ def _start(resolved: Resolved, target: SeriesTarget, begun: float) -> ReleaseSta
 
 
 def started(
-    resolved: Resolved, series: Series, target: SeriesTarget, begun: float, read: Sequence[Table]
+    resolved: Resolved, series: Series, target: SeriesTarget, begun: float, read: Sequence[Table], publishes: bool
 ) -> ReleaseStart:
-    """The start of a release of what is `read`; raises PolicyError where those before do not go together with it."""
+    """The start of a release of what is `read`; raises PolicyError where those before do not go together with it.
+
+    Where it `publishes`, the ledger must stay for the next one.
+    """
     engine, source = target.engine, resolved.source
     require_same(resolved, series)
     published = Published.in_ledger(engine).of(known_as(engine, source.name, resolved.folder))
@@ -152,13 +155,12 @@ def started(
         what = f"is for one release, and {target.name} has one: releases that are compared tell more"
         raise refused("transparent", what, "publish the table anew under another target")
     target.check_next(series.next)
-    forgets = None if source.place else forgotten(engine, resolved, read)
-    if forgets:
-        forgets.require_kept()
     place = source.place
     kept = place.kept_warnings(source.keep, source.individual) if place else warn_of_kept(engine, source)
-    last = [str(forgets)] if forgets else []
-    return ReleaseStart(resolved, series, target, watch, begun, [*beside, *kept], last)
+    forgets = None if place else forgotten(engine, resolved, read)
+    if forgets and publishes:
+        forgets.require_kept()
+    return ReleaseStart(resolved, series, target, watch, begun, [*beside, *kept], forgets)
 
 
 def _as_before(resolved: Resolved, series: Series) -> Resolved:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -29,7 +29,6 @@ from ldiv_db.publishing.draft import NewClasses, RunDraft
 from ldiv_db.publishing.history import OvertakenError, waits_again
 from ldiv_db.publishing.result import Result
 from ldiv_db.publishing.series_draft import SeriesDraft
-from ldiv_db.publishing.series_target import settle_crashed
 from ldiv_db.recoding.loss import Loss
 from ldiv_db.recoding.recode import Recoding
 from ldiv_db.recoding.rules import GlobalRecoding, recoding_of
@@ -37,7 +36,7 @@ from ldiv_db.running.classes import divergence, measured, new_classes, published
 from ldiv_db.running.comparing import compared_with_earlier
 from ldiv_db.running.estimate import MEASURING, WRITING, Estimate, expected
 from ldiv_db.running.preparation import Preparation, prepare, strictest
-from ldiv_db.running.release import draft_release, refuse_unsettled
+from ldiv_db.running.release import draft_release
 from ldiv_db.running.remedies import other_policies, remedied
 from ldiv_db.running.rights import refuse_read_only
 from ldiv_db.running.run_spec import PreparedRun, resolve_run
@@ -157,7 +156,7 @@ def publish_run(engine: Engine, context: Context, policy: Policy, request: RunRe
         )
     if policy.is_series:
         _refuse_asked(_SERIES, kl=kl, bound=bound)
-        release = _release(engine, context, policy, settle_crashed, begun)
+        release = _release(engine, context, policy, begun, publishes=True)
         context.listener.on_stage("writing, auditing and comparing releases")
         return release.start.target.destination.publish(release)
     ready = _prepared(engine, context, policy, bound)
@@ -174,13 +173,11 @@ def publish_run(engine: Engine, context: Context, policy: Policy, request: RunRe
     return draft.told(ready.destination.publish(draft), place=ready.destination.place, bound=proved)
 
 
-def _release(
-    engine: Engine, context: Context, policy: Policy, settle: Callable[[Engine, str], None], begun: float
-) -> SeriesDraft:
-    """The next release of a series, of one table or of several."""
+def _release(engine: Engine, context: Context, policy: Policy, begun: float, publishes: bool) -> SeriesDraft:
+    """The next release of a series, of one table or of several, of which a plan `publishes` nothing."""
     if policy.tables:
-        return draft_night(open_tables(engine, context, policy), settle, begun)
-    return draft_release(engine, context, policy, settle, begun)
+        return draft_night(open_tables(engine, context, policy), begun, publishes)
+    return draft_release(engine, context, policy, begun, publishes)
 
 
 def _prepared(engine: Engine, context: Context, policy: Policy, bound: bool) -> Preparation | PreparedTables:
@@ -261,7 +258,7 @@ def plan(connection: Any, request: PlanRequest) -> Preparation | Any:
             return plan_apart(engine, counted, context.folder, lambda own: _planned(engine, context, own, request))
         if counted.is_series:
             _refuse_asked(_SERIES, bound=bound)
-            return _release(engine, context, counted, refuse_unsettled, begun).foreseen()
+            return _release(engine, context, counted, begun, publishes=False).foreseen()
         if counted.tables:
             _refuse_asked(_SEVERAL, bound=bound)
             tables = prepare_tables(open_tables(engine, context, counted), publishes=False)

@@ -6,7 +6,7 @@ whoever saw both would know whose it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -34,7 +34,7 @@ from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.links import check_identities, check_links
 from ldiv_db.recoding.loss import loss_of_tables
 from ldiv_db.recoding.stacked import Stack, stacked
-from ldiv_db.running.release import require_columns, started
+from ldiv_db.running.release import require_columns, settle, started
 from ldiv_db.running.tables import (
     MemberTable,
     OpenedTables,
@@ -109,8 +109,8 @@ class NewRows:
         ]
 
 
-def draft_night(opened: OpenedTables, settle: Callable[[Engine, str], None], begun: float) -> TablesNight:
-    """The next night of several tables as it will be, once `settle` has seen to what a process left of the last."""
+def draft_night(opened: OpenedTables, begun: float, publishes: bool) -> TablesNight:
+    """The next night of several tables as it will be, of which a plan `publishes` nothing."""
     engine, others = opened.engine, opened.engine.snapshot.others
     check_identities(engine, opened.tables.values())
     tables: Sequence[MemberTable] = resolve_tables(opened)
@@ -118,7 +118,7 @@ def draft_night(opened: OpenedTables, settle: Callable[[Engine, str], None], beg
     if algorithm.traits.recodes_globally:
         refuse(limit_problems(opened.policy, "a global recoding", algorithm=algorithm.name))
     migrate.pending(engine)  # raises if the ledger could not be written
-    start = _start(opened, tables, settle, begun)
+    start = _start(opened, tables, begun, publishes)
     opened, earlier = replace(opened, destination=start.target.destination), start.series.report
     check_targets(opened, tables, start.series.releases > 0)
     if start.series.releases:
@@ -136,15 +136,13 @@ def draft_night(opened: OpenedTables, settle: Callable[[Engine, str], None], beg
     return _planned(start, new, whose)
 
 
-def _start(
-    opened: OpenedTables, tables: Sequence[MemberTable], settle: Callable[[Engine, str], None], begun: float
-) -> ReleaseStart:
+def _start(opened: OpenedTables, tables: Sequence[MemberTable], begun: float, publishes: bool) -> ReleaseStart:
     """The start of the night, which knows of all tables what it knows of one."""
     engine, policy, first = opened.engine, opened.policy, tables[0].resolved
     target = series_target_of(engine, policy.targets, policy.algorithm.name, opened.context.folder)
     if target.first.file is None and target.first.database is None:
         target.refuse_elsewhere()
-    settle(engine, target.name)
+    settle(engine, target.name, publishes)
     keys = {one.name: key_of(next(c for c in one.resolved.columns if c.name == ROW)) for one in tables}
     names = ", ".join(named_in(one.name, one.linked.table.identity) for one in tables)
     key = Key(names, ", ".join(f"{named_in(name, own.kind)}" for name, own in keys.items()))
@@ -153,7 +151,8 @@ def _start(
     source = replace(first.source, name=policy.reads, keep=(), key=row)
     inferred = [found for one in tables for found in one.resolved.inferred]
     resolved = replace(first, policy=policy, source=source, inferred=inferred, target=target.first)
-    return started(resolved, series, target, begun, [one.relation for one in opened.tables.values()])
+    read = [one.relation for one in opened.tables.values()]
+    return started(resolved, series, target, begun, read, publishes)
 
 
 def _settled(one: MemberTable, found: Sequence[Mapping[str, Any]]) -> MemberTable:

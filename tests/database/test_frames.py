@@ -267,6 +267,7 @@ def test_releases_over_time_keep_their_ledger_in_a_catalog(tmp_path, people):
         PolicyError, match="key: promises what several releases tell together, and the ledger is in memory"
     ):
         ldiv_db.run(visits.df(), policy)
+    assert any("the ledger is in memory" in note for note in ldiv_db.plan(visits.df(), policy).notes)
     first, second = (
         ldiv_db.run(visits.filter(part).df(), policy, catalog=f"{tmp_path}/ours.duckdb")
         for part in ("visit <= 12", "true")
