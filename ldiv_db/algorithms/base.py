@@ -231,7 +231,8 @@ class Algorithm(ABC):
     def unfit(self, task: Task) -> list[Problem]:
         """The parts of the policy that the algorithm cannot take, whatever the counts are."""
         problems = []
-        if not self.traits.harmless and any(requirement.harmless for requirement in task.requirements):
+        able = self.traits.harmless or task.transparent
+        if not able and any(requirement.harmless for requirement in task.requirements):
             what = f"{self.name} protects every value alike, so none can be harmless"
             problems.append(Problem("sensitive", what, "algorithm: auto, topdown, peel or mondrian"))
         if not self.traits.bags and (several := [axis for axis in task.encoded.sensitive if axis.bags]):

@@ -34,7 +34,7 @@ def class_size(task: Task) -> int:
     promises.
     """
     sizes = {requirement: requirement.unique_class_size() for requirement in task.requirements}
-    lacking = [requirement for requirement, size in sizes.items() if size is None]
+    lacking = [one for one, size in sizes.items() if size is None or (one.harmless and not one.shares_only)]
     if lacking and task.encoded.individual:
         labels = ", ".join(requirement.label for requirement in lacking)
         what = f"rows of one individual are kept apart in classes of different values, which cannot promise {labels}"
@@ -47,7 +47,9 @@ def class_size(task: Task) -> int:
 
 def class_count(encoded: Encoded, l: int) -> int:
     """The most classes of l rows that differ on every key, by counts alone."""
-    return min(most_classes(key.distribution.counts, l) for key in encoded.keys)
+    return min(
+        most_classes(key.parted_distribution.counts, l, key.parted_distribution.harmless) for key in encoded.keys
+    )
 
 
 def hardest_first(encoded: Encoded) -> list[SensitiveAxis]:
@@ -59,10 +61,10 @@ def check_counts(task: Task, suppress: bool) -> Feasibility:
     """Feasibility by counts; raises InfeasibleError if a key has too few values, or one too frequent to incorporate."""
     encoded, l = task.encoded, class_size(task)
     for key in encoded.keys:
-        if l > key.distribution.distinct:
+        if l > key.parted_distribution.distinct + key.parted_distribution.harmless:
             raise InfeasibleError(too_few_values(encoded, key, l))
     for key in encoded.keys:
-        if key.distribution.counts[0] * l > key.distribution.rows and not suppress:
+        if max(key.parted_distribution.counts, default=0) * l > key.distribution.rows and not suppress:
             raise InfeasibleError(too_frequent(encoded, key, l), l)
     classes = class_count(encoded, l)
     suppressed = encoded.row_count - classes * l if suppress else 0
@@ -72,7 +74,7 @@ def check_counts(task: Task, suppress: bool) -> Feasibility:
 def _notes(encoded: Encoded) -> list[str]:
     notes = []
     for key in encoded.sensitive:
-        if key.distribution.largest_l == 1:
+        if key.parted_distribution.largest_l == 1:
             where = f" of {key.column.name}" if len(encoded.sensitive) > 1 else ""
             notes.append(
                 f"one sensitive value{where} holds more than half of the {encoded.noun}: not all of them find a class"

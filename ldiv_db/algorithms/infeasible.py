@@ -123,14 +123,14 @@ def too_frequent(encoded: Encoded, key: SensitiveAxis, l: int) -> str:
     of_key = f" of {key.column.name}" if len(encoded.keys) > 1 else ""
     value, individual = f"the most frequent sensitive value{of_key}", "the individual with the most rows"
     what = individual if key is encoded.individual else value
-    rows, most = key.distribution.rows, max(key.distribution.counts, default=0)
+    rows, most = key.distribution.rows, max(key.parted_distribution.counts, default=0)
     said = f"{what} holds {most:,} of {rows:,} {encoded.noun}, more than 1/{l}{_one_more(encoded)}"
     return f"l = {l} is infeasible for this algorithm: {said}. {_largest(encoded)}"
 
 
 def _largest(encoded: Encoded) -> str:
     """The largest l by counts alone, which binds algorithms whose rows of a class differ; others may reach more."""
-    largest = min(key.distribution.largest_l for key in encoded.keys)
+    largest = min(key.parted_distribution.largest_l for key in encoded.keys)
     return (
         f"The largest l of this algorithm is {largest}" if largest > 1 else "This algorithm reaches no whole l above 1"
     )

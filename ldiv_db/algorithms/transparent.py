@@ -29,7 +29,8 @@ over values, whatever those are called. So classes have the same people in both 
 follow from the people's codes, the order and the numbers of what is published from itself, columns and buckets from
 counts, which the release shows. So both runs publish the same table. Over the b shifts everybody in the bucket has each
 of its values equally often: given the release, and even who is in which class, each has the probability 1/b, and b is l
-or more. Rows beyond l in a class are of such a bucket too.
+or more. Rows beyond l in a class are of such a bucket too. Of a harmless value a bucket may have several parts, by the
+order of coins: the b are different parts, of which a value that is not harmless has one.
 
 What this takes: the seed is as secret as the source, and too long to be tried; nobody's sensitive value is known; one
 row a person; one sensitive attribute; one release; all rows published. What a policy says against that is refused
@@ -50,7 +51,7 @@ classes are dealt: of each value the first row in the order of codes goes to the
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -76,30 +77,34 @@ class Bucket:
         return len(self.values)
 
 
-def lay_out(counts: Sequence[int], columns: int) -> list[Bucket]:
+def lay_out(counts: Sequence[int], columns: int, free: Collection[int] = ()) -> list[Bucket]:
     """The buckets of so many columns that hold all rows, each value at most once in a column.
 
+    In the places that are `free` as many rows as there are columns, and again as many, are each as of another value.
     Columns have `sum(counts) // columns` rows or one more. Raises ValueError if a count exceeds the columns. With c
     columns left, w of them with a row more, the counts left sum to c * size + w and none exceeds c. Columns of the
     values with the most rows left keep that so, as long as no other value then has more rows than there are columns:
     so there is a bucket as long as there are columns.
     """
-    if max(counts, default=0) > columns:
+    if any(count > columns for place, count in enumerate(counts) if place not in free):
         raise ValueError("a value has more rows than there are columns")
     size, wide = divmod(sum(counts), max(columns, 1))
-    free = [(-count, place) for place, count in enumerate(counts) if count]
-    heapq.heapify(free)
-    taken, buckets, left = [0] * len(counts), [], columns
+    rest = [
+        (-min(count - first, columns), place, first)
+        for place, count in enumerate(counts)
+        for first in range(0, count, columns)
+    ]
+    heapq.heapify(rest)
+    buckets, left = [], columns
     while left:
         one_more = left <= wide
-        top = [heapq.heappop(free) for _ in range(size + one_more)]
-        others = -free[0][0] if free else 0
+        top = [heapq.heappop(rest) for _ in range(size + one_more)]
+        others = -rest[0][0] if rest else 0
         width = min(-top[-1][0], left - others, left - wide * (not one_more))
-        buckets.append(Bucket(width, tuple((place, taken[place]) for _, place in top)))
-        for count, place in top:
-            taken[place] += width
+        buckets.append(Bucket(width, tuple((place, first) for _, place, first in top)))
+        for count, place, first in top:
             if -count > width:
-                heapq.heappush(free, (count + width, place))
+                heapq.heappush(rest, (count + width, place, first + width))
         left -= width
     return buckets
 
@@ -162,7 +167,15 @@ def build(task: Task, l: int, rounds: int | None = None) -> tuple[Relation, dict
     with engine.scope() as scope:
         values = counts_falling(engine, sensitive)
         columns = task.encoded.row_count // l
-        buckets = lay_out([rows for _, rows in values], columns)
+        named = {value for requirement in task.requirements for value in requirement.harmless}
+        harmless = engine.load(
+            "harmless", {"value": "VARCHAR", "is_harmless": "BOOLEAN"}, [(value, True) for value in named]
+        )
+        known = {"dictionary": sensitive.dictionary, "leaves": None, "harmless": harmless}
+        spared = engine.materialise("spared", "decomposition/map_leaves", **known)
+        codes = {code for (code,) in engine.find(spared, "code", where=[Where("is_free", True)])}
+        free = [place for place, (code, _) in enumerate(values) if code in codes]
+        buckets = lay_out([rows for _, rows in values], columns, free)
         drawn = {"rows": task.encoded.rows, "coins": f"{task.seed}:transparent"}
         coins = engine.materialise("coins", "transparent/draw_coins", **drawn)
         assigned, exchanges = build_from(task, coins, buckets, [code for code, _ in values], rounds)
@@ -186,13 +199,14 @@ def build_from(
     another. Classes of one row more than others, of which there are few, exchange none.
     """
     root, size = 1 << len(buckets).bit_length(), min(bucket.size for bucket in buckets)
+    places = [(part, bucket, *seat) for part, bucket in enumerate(buckets) for seat in bucket.values]
     seats = [
-        (codes[place], first, part, root + part, bucket.columns)
-        for part, bucket in enumerate(buckets)
-        for place, first in bucket.values
+        (number, codes[place], first, part, root + part, bucket.columns)
+        for number, (part, bucket, place, first) in enumerate(places, 1)
     ]
     engine, encoded = task.engine, task.encoded
-    columns = {"code": "INTEGER", "first": "BIGINT", "part": "BIGINT", "node": "BIGINT", "classes": "BIGINT"}
+    columns = {"number": "INTEGER", "code": "INTEGER"}
+    columns |= dict.fromkeys(("first", "part", "node", "classes"), "BIGINT")
     with engine.scope() as scope:
         params = {"axes": encoded.axes, "sensitive": encoded.sensitive[0], "rows": encoded.rows, "coins": coins}
         loaded = engine.load("seats", columns, seats)

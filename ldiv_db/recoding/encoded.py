@@ -213,6 +213,11 @@ class SensitiveAxis:
         return self.spared or self.judged_distribution
 
     @property
+    def parted_distribution(self) -> Distribution:
+        """The values of which a class of different ones has one row each, harmless ones as rows beside."""
+        return self.spared or self.distribution
+
+    @property
     def loose(self) -> Looseness | None:
         """The way in which equal values may be published differently."""
         return "signs" if self.own else None

@@ -7,7 +7,7 @@ shows and, to be on the safe side, who is in it.
 from __future__ import annotations
 
 import itertools
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -27,6 +27,8 @@ from ldiv_db.recoding.encode import read_source
 People = Sequence[tuple[int, ...]]
 #: The values of the people, in their order; a letter in either case is one value, and published as it is written.
 World = tuple[str, ...]
+#: The value of which nothing is promised.
+HARMLESS = "Z"
 #: A run: the world, the place of each person among those of the same value, and the place in the order of ties.
 Run = tuple[World, tuple[int, ...], tuple[int, ...]]
 
@@ -84,7 +86,8 @@ def releases(
         for value, code in pairs_of(engine, encoded.sensitive[0].dictionary, "value", "code").items()
     }
     who = pairs_of(engine, encoded.rows, "row_id", encoded.kept[0].alias.name)
-    layout = lay_out([alike.count(name) for name in names], len(values) // l)
+    free = [place for place, name in enumerate(names) if name == HARMLESS]
+    layout = lay_out([alike.count(name) for name in names], len(values) // l, free)
     buckets = [
         Bucket(b.columns, tuple((place + number * len(names), first) for place, first in b.values))
         for number in range(len(runs))
@@ -121,7 +124,8 @@ def worst(found: Iterable[tuple[World, Hashable]]) -> Fraction:
     for world, told in found:
         groups[told].append(world)
     return max(
-        Fraction(max(Counter(folded(world[p]) for world in group).values()), len(group))
+        Fraction(sum(folded(world[p]) == value for world in group), len(group))
         for group in groups.values()
         for p in range(len(group[0]))
+        for value in {*folded(group[0])} - {HARMLESS}
     )

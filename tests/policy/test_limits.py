@@ -228,7 +228,7 @@ BESIDE = (
     (BSGI, {*LINKED, "set"}, "takes one sensitive value a"),
     ({"several attributes"}, POPULATIONS, "takes one sensitive attribute"),
     ({"harmless"}, {"rows of one value"}, "is about all values of a class"),
-    ({"harmless"}, BSGI, "protects every value alike"),
+    ({"harmless"}, BSGI - {"transparent"}, "protects every value alike"),
     ({"comparisons"}, BSGI, "cannot promise"),
     ({"rows of one value"}, {"a global recoding", "other algorithms", "weight"}, "cannot promise"),
     ({"a prefix"}, {"flat files", "a CSV file"}, "the names of files"),

@@ -44,8 +44,9 @@ def secrets_of(engine: Engine, resolved: Resolved, axes: tuple[SensitiveAxis, ..
 
 def _secret(engine: Engine, resolved: Resolved, number: int, axis: SensitiveAxis, taxonomy: Taxonomy | None) -> Secret:
     leaves, nodes, height = _tree(engine, taxonomy, axis)
-    harmless = [(value,) for value in resolved.source.harmless.get(axis.column.name, ())]
-    flow = EngineFlow(engine, "decomposition", harmless=engine.load("harmless", {"value": "VARCHAR"}, harmless))
+    harmless = [(value, True) for value in resolved.source.harmless.get(axis.column.name, ())]
+    columns = {"value": "VARCHAR", "is_harmless": "BOOLEAN"}
+    flow = EngineFlow(engine, "decomposition", harmless=engine.load("harmless", columns, harmless))
     flow.know(dictionary=axis.dictionary, leaves=leaves)
     dictionary, members = flow.step(f"leaves_of_{axis.code.name}", "map_leaves"), dict[str, Relation]()
     if axis.column.name in resolved.source.sets:
