@@ -120,7 +120,8 @@ def _of_apart(policy: Policy, name: str, table: PolicyTable) -> Iterator[Problem
     if not table.quasi_identifiers:
         yield Problem("quasi_identifiers", "is required of a table by itself", "rows: aligned")
     others = {other: beside for other, beside in policy.tables.items() if other != name}
-    for key, columns in (("quasi_identifiers", table.quasi_identifiers), ("keep", table.keep)):
+    order = [table.order] if table.order else []
+    for key, columns in (("quasi_identifiers", table.quasi_identifiers), ("keep", table.keep), ("order", order)):
         for column, other in product(columns, others):
             if column.lower() in map(str.lower, others[other].sensitive):
                 yield Problem(f"{key}.{column}", f"is sensitive in {other}", "rename what is something else")
@@ -233,7 +234,7 @@ def _alone(policy: Policy, name: str, table: PolicyTable) -> Policy:
     seed = hashlib.sha256(f"{policy.seed} {name}".encode()).hexdigest()
     required = _required(policy, name, table) or [RequirementSpec("k", _least_rows(policy))]
     own = {
-        "source": table.source,
+        "source": table.source.called(name) if isinstance(table.source, Frame) else table.source,
         "individual": Individual.model_validate(individual),
         "require": required,
         "output": _output_of(policy, table, rows),

@@ -82,6 +82,10 @@ class Frame:
     def __deepcopy__(self, memo: Any) -> Frame:
         return self
 
+    def called(self, name: str) -> Frame:
+        """The frame under this name, unless it has one."""
+        return Frame(self.value, name, self.place) if self.name == FRAME else self
+
     def __str__(self) -> str:
         return self.name
 

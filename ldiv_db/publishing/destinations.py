@@ -13,7 +13,7 @@ from ldiv_db.database.names import Relation
 from ldiv_db.policy.targets import FLAT, ONLY, Target
 from ldiv_db.publishing.destination import Destination
 from ldiv_db.publishing.in_database import InDatabase, InOtherDatabase
-from ldiv_db.publishing.in_file import DatabaseFile, DataFile, Folder, ReleasesFolder
+from ldiv_db.publishing.in_file import DatabaseFile, DataFile, Folder, ReleasesFolder, within
 
 #: Those of the one table of a release, or of each of its tables by the ending of its name.
 Columns = Sequence[str] | Mapping[str, Sequence[str]]
@@ -31,15 +31,19 @@ def destination_of(engine: Engine, targets: Mapping[str, Target], folder: Path, 
         key, text = key_of(target, name), None if target.format in FLAT else target.prefix or target.table
         tables[name] = new_table(engine, text, key, target.file is not None) if text else Relation(())
     if first.database is not None:
-        return InOtherDatabase(engine, in_database(engine, first.database, tables), targets)
+        there = in_database(engine, first.database, tables)
+        _require_own(targets, {name: table.parts for name, table in there.items()})
+        return InOtherDatabase(engine, there, targets)
     if first.file is None:
         homes = {name: catalog.located(engine, table) for name, table in tables.items()}
+        _require_own(targets, homes)
         is_memory = engine.snapshot.is_in_memory(next(iter(homes.values()))[0])
         is_beside = engine.catalog and first.if_exists != "append" and is_memory
         there = {name: Relation(home) for name, home in homes.items()}
         return InOtherDatabase(engine, there, targets) if is_beside else InDatabase(engine, tables)
     path = (folder / first.file).resolve()
     if first.format == "duckdb":
+        _require_own(targets, {name: within("", table).parts for name, table in tables.items()})
         return DatabaseFile(engine, path, first.file, tables)
     if ONLY in targets and not isinstance(columns, Mapping):
         return DataFile(engine, path, first.file, first.format or "", columns)
@@ -47,6 +51,15 @@ def destination_of(engine: Engine, targets: Mapping[str, Target], folder: Path, 
     files = {name: Path(target.file or "").name for name, target in targets.items()}
     named = (engine, (folder / own).resolve(), str(own), files)
     return ReleasesFolder(*named, columns) if isinstance(columns, Mapping) else Folder(*named)
+
+
+def _require_own(targets: Mapping[str, Target], places: Mapping[str, Sequence[str]]) -> None:
+    """Raise PolicyError if two targets are one table, in whatever spelling."""
+    taken = dict[tuple[str, ...], str]()
+    for name, place in places.items():
+        other = taken.setdefault(tuple(part.lower() for part in place), name)
+        if other != name:
+            raise refused(key_of(targets[name], name), f"is that of {other} already", "name another table")
 
 
 def key_of(target: Target, name: str = ONLY) -> str:

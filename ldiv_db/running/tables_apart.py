@@ -58,10 +58,11 @@ def publish_apart(engine: Engine, policy: Policy, folder: Path, publish: Callabl
     with engine.transaction():
         results = _each(policy, publish)
     first, every = next(iter(results.values())), list(results.values())
-    notes = list[str]()
+    notes, made = list[str](), {one.run_id for one in every}
     again = [one.earlier.unchanged or "" for one in every]
     for name, result in results.items():
-        told = [] if all(again) else result.earlier.told(result.run_id)
+        earlier = replace(result.earlier, run_id=None) if result.earlier.run_id in made else result.earlier
+        told = [] if all(again) else earlier.told(result.run_id)
         proved = result.bound.said(result.comparable_loss) if result.bound else []
         notes += [f"{name}: {note}" for note in (*told, *result.notes, *proved)]
     losses = [_loss(name, result, policy) for name, result in results.items()]

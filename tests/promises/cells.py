@@ -200,7 +200,6 @@ NOT_YET: Mapping[frozenset[str], str] = {
 #: Three that do not go together, though any two of them do.
 NOT_ALL = [
     {"means", "several", "together"},
-    {"several", "apart", "frame"},  # whose tables are taken for one source
 ] + [
     {"series", place, target} for place in ("sqlite", "postgres") for target in ("duckdb", "parquet")
 ]  # every night of a table there goes to a table there

@@ -206,8 +206,9 @@ class Home:
 
     def judged(self) -> dict[str, Any]:
         """The policy for those who ask about what is published, which of several tables says where these are."""
-        beside = () if self.cell.tables == "several" else ("databases",)
-        return {key: said for key, said in self.policy.items() if key not in beside}
+        if self.cell.tables == "several":
+            return self.asked()
+        return {key: said for key, said in self.policy.items() if key != "databases"}
 
     def ledger(self, table: str, columns: str) -> list[tuple[Any, ...]]:
         """Rows of a table of the ledger."""

@@ -86,3 +86,36 @@ def test_all_tables_are_published_or_none() -> None:
         with pytest.raises(ldiv_db.InfeasibleError, match="income: frequency l=2"):
             ldiv_db.run(con, policy())
         assert con.execute("SELECT table_name FROM duckdb_tables() WHERE NOT internal").fetchall() == [("people",)]
+
+
+def test_tables_of_one_source_are_no_drafts_of_each_other() -> None:
+    """Rows that another table read in the same run are no earlier release, under whatever name they are given."""
+    with filled(30, 4, random.Random(1)) as con:
+        asked = policy(over_time=None)
+        for name, table in asked["tables"].items():
+            table |= {"source": "people", "quasi_identifiers": {"age": {"numeric": True}}, "keep": []}
+            table["identifiers"] = ["no", *({"illness", "income"} - {name})]
+        assert not [note for note in ldiv_db.run(con, asked).notes if "draft" in note]
+        for name, table in asked["tables"].items():
+            table |= {"source": con.execute(f"SELECT who, age, {name} FROM people").df(), "identifiers": []}
+        with duckdb.connect() as other:
+            assert not [note for note in ldiv_db.run(other, asked).notes if "draft" in note]
+
+
+@pytest.mark.parametrize("rows", ["apart", "together"])
+def test_two_spellings_are_no_two_tables(rows: str) -> None:
+    with filled(30, 4, random.Random(1)) as con:
+        asked = policy()
+        asked["individual"]["rows"] = rows
+        for table in asked["tables"].values():
+            table["keep"], table["identifiers"] = [], table["keep"]
+        asked["tables"]["income"]["target"] = {"table": "main.Illness", "if_exists": "replace"}
+        with pytest.raises(ldiv_db.PolicyError, match="is that of illness already"):
+            ldiv_db.run(con, asked)
+
+
+def test_no_order_tells_of_what_is_sensitive_in_another_table() -> None:
+    asked = policy()
+    asked["tables"]["income"]["order"] = "illness"
+    with duckdb.connect() as con, pytest.raises(ldiv_db.PolicyError, match="is sensitive in illness"):
+        ldiv_db.plan(con, asked)
