@@ -9,96 +9,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ldiv_db.auditing.audit import Audit, Judging, Observer, audit_table
 from ldiv_db.auditing.centres import require_within
 from ldiv_db.auditing.check import AuditRequest, check_request, request_problems
 from ldiv_db.auditing.kept import warn_of_release
+from ldiv_db.auditing.published_table import PublishedTable
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of, missing_columns
-from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.equality import Reading, read_as_one
+from ldiv_db.database.equality import read_as_one
 from ldiv_db.database.errors import AuditError, refuse
-from ldiv_db.database.names import Identifier, NamedAfter, Relation, Value
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.queries import Where
 from ldiv_db.database.table_queries import ColumnName
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.published import open_target
 from ldiv_db.policy.reading import GivenRequirement, read_requirements, said_of_one_table
-from ldiv_db.policy.release_columns import ReleaseColumns
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.schema import members_of
 from ldiv_db.policy.sensitive import absent_values
-from ldiv_db.policy.tables import PolicyTable, named_in, numbers_as
+from ldiv_db.policy.tables import named_in
 from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.recoding.links import in_order
 from ldiv_db.requirements import ROWS_ALONE, Attribute, Requirement, RequirementSpec
-
-
-@dataclass(frozen=True)
-class PublishedTable:
-    """A published table: its `owner` column has the person, or the key of a row of the table `above`.
-
-    `sensitive` are its columns by what an audit calls them, with how their values are read as one.
-    """
-
-    name: str
-    number: int
-    rows: Table
-    owner: Identifier
-    above: str
-    key: Identifier | None
-    position: Identifier | None
-    labels: Sequence[Identifier]
-    sensitive: Mapping[str, Identifier]
-    same: Mapping[str, Reading] = field(default_factory=dict)
-
-    alias = NamedAfter("t{0.number}")
-
-    @classmethod
-    def of(
-        cls,
-        name: str,
-        number: int,
-        tables: Mapping[str, PolicyTable],
-        released: ReleaseColumns,
-        rows: Table,
-    ) -> PublishedTable:
-        """The table of that name of a policy with these, published with such columns."""
-        table = tables[name]
-        numbers = numbers_as(tables)
-        key = numbers.get((name, table.key or ""))
-        return cls(
-            name,
-            number,
-            rows,
-            owner=Identifier(numbers[name, table.owner]),
-            above=table.above,
-            key=Identifier(key) if key else None,
-            position=Identifier(released.position) if released.position else None,
-            labels=[Identifier(label) for label in released.identifying],
-            sensitive={named_in(name, column): Identifier(column) for column in table.sensitive},
-            same={named_in(name, column): setting.reading for column, setting in table.sensitive.items()},
-        )
-
-    @property
-    def called(self) -> Value:
-        """Its name, as a statement takes it."""
-        return Value(self.name)
-
-    @property
-    def columns(self) -> list[tuple[str, str]]:
-        """Its columns, each with the key that names it."""
-        links = {"parent" if self.above else "person": self.owner, "key": self.key, "order": self.position}
-        named = [("quasi_identifiers", self.labels), ("sensitive", self.sensitive.values())]
-        return [
-            *((key, column.name) for key, column in links.items() if column),
-            *((key, column.name) for key, columns in named for column in columns),
-        ]
 
 
 def required_of_people(
@@ -141,10 +78,12 @@ class PublishedTables:
         policy: Policy,
         folder: Path,
         require: GivenRequirement | Iterable[GivenRequirement] | None = None,
+        ends: Sequence[int] = (),
     ) -> PublishedTables:
         """The tables that a policy of several has published, held to its requirements, or to those that are given.
 
-        Raises PolicyError for tables or columns that are not there, and for requirements that lack what they need.
+        `ends` are the last numbers of all nights but the newest. Raises PolicyError for tables or columns that are not
+        there, and for requirements that lack what they need.
         """
         if require:
             policy = policy.requiring(read_requirements(require))
@@ -164,7 +103,7 @@ class PublishedTables:
                 found, required = request.requirements(engine, columns)
                 with read_as_one(engine, rows, request.same) as read:
                     absent_values(engine, required, {column: (read, column) for column in found})
-                tables.append(table)
+                tables.append(table.by_nights(engine, ends) if ends and (table.labels or not table.above) else table)
                 attributes |= {named_in(name, c): replace(found[c], name=named_in(name, c)) for c in member.sensitive}
                 wanted |= {named_in(name, c): required[c] for c in member.sensitive}
         problems.refuse()
@@ -191,16 +130,18 @@ class PublishedTables:
             yield JoinedTables.of(self.engine, self.tables)
 
 
-def check_tables(engine: Engine, policy: Policy, asked: AuditRequest, watch: Observer | None = None) -> list[Audit]:
+def check_tables(
+    engine: Engine, policy: Policy, asked: AuditRequest, watch: Observer | None = None, ends: Sequence[int] = ()
+) -> list[Audit]:
     """The audits of all published tables together, one a sensitive column of any, and one of people alone.
 
-    They are read twice where that takes little time, or it is asked for. Raises PolicyError for what is asked of one
-    table, and for what is not there; AuditError for rows that belong to nobody.
+    Nights, by their `ends`, are told apart. Tables are read twice where that takes little time, or it is asked for.
+    Raises PolicyError for what is asked of one table, and for what is not there; AuditError for rows of nobody.
     """
     refuse(said_of_one_table(asked))
     beside = policy.path.parent if policy.path else Path()
     folder = beside if asked.folder is None else Path(asked.folder)
-    return PublishedTables.open(engine, policy, folder, asked.require).audits(asked.twice or None, watch)
+    return PublishedTables.open(engine, policy, folder, asked.require, ends).audits(asked.twice or None, watch)
 
 
 def judged_of(wanted: Mapping[str, Sequence[Requirement]]) -> dict[str, Sequence[Requirement]]:

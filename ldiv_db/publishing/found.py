@@ -1,4 +1,4 @@
-"""What `auto` was found to be, as the ledger has it of the last run or release of a target."""
+"""What the ledger has of a target: what `auto` was found to be, and where the nights of several tables end."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import json
 from collections.abc import Sequence
 
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import refused
 from ldiv_db.database.queries import Where
 from ldiv_db.publishing import ledger
+from ldiv_db.publishing.ledger import LAST_PERSON, Entry
 from ldiv_db.publishing.ledger_there import bring_ledger
 from ldiv_db.requirements import RequirementSpec
 
@@ -21,11 +23,7 @@ def auto_found(engine: Engine, target: str, specs: Sequence[RequirementSpec]) ->
     of_run = [Where("run_id", run["run_id"]) for run in known[-1:]]
     entered = ledger.table(engine, "run_requirement")
     met = engine.find(entered, "requirement", "parameters", where=of_run) if known else []
-    nights = [
-        one
-        for one in ledger.releases(engine)
-        if target in one.report.get("tables", ()) and one.status == ledger.PUBLISHED
-    ]
+    nights = [one for one in _nights(engine, target) if one.status == ledger.PUBLISHED]
     met += [
         (one["name"], json.dumps(one["parameters"])) for one in (nights[-1].report["requirements"] if nights else ())
     ]
@@ -35,3 +33,23 @@ def auto_found(engine: Engine, target: str, specs: Sequence[RequirementSpec]) ->
         return spec.settled(json.loads(found.pop())) if spec.is_auto and len(found) == 1 else spec
 
     return [settled(spec) for spec in specs]
+
+
+def ends_of_nights(engine: Engine, target: str, by_nights: bool = True) -> list[int]:
+    """The last numbers of people and rows of each night of tables but the newest; none without nights.
+
+    Raises PolicyError where the ledger has no such nights: the tables do not tell which rows are of one night.
+    """
+    if not by_nights:
+        return []
+    ends = [one.report[LAST_PERSON] for one in _nights(engine, target) if LAST_PERSON in one.report]
+    if not ends:
+        what = f"the ledger has none of {target}, and only it tells which rows are of one night"
+        raise refused("nights", what, "read them where the ledger is")
+    return sorted({*map(int, ends)})[:-1]
+
+
+def _nights(engine: Engine, target: str) -> list[Entry]:
+    """The releases whose table is the target, or whose tables are, in their order."""
+    listed = ((one, one.report.get("tables", ())) for one in ledger.releases(engine))
+    return [one for one, tables in listed if target in (*tables, ", ".join(tables))]

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ldiv_db.auditing.audit import Audit, require_good
+from ldiv_db.auditing.published_table import PublishedTable
 from ldiv_db.auditing.subject import Subject, require_same_rows
-from ldiv_db.auditing.tables import PublishedTable, audit_tables
+from ldiv_db.auditing.tables import audit_tables
 from ldiv_db.database import catalog
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.data_files import Table, Tables

@@ -152,7 +152,7 @@ class CopiedColumns:
         weight = WEIGHT if grouped or (self.counted and self._counts) else None
         kept = engine.count_weighted(snapshot, weight)
         if rows_in == 0:
-            raise InfeasibleError(f"{source} is empty: there is nothing to publish")
+            raise InfeasibleError(f"{self.source.name} is empty: there is nothing to publish")
         if kept == 0:
             raise InfeasibleError(f"every one of the {rows_in:,} rows has a NULL that the policy suppresses")
         return Copied(snapshot, rows_in, rows_in - kept, weight)

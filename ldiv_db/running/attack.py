@@ -33,7 +33,7 @@ from ldiv_db.policy.reading import counted_there, parse_policy, said_of_one_tabl
 from ldiv_db.policy.schema import members_of, of_published
 from ldiv_db.policy.sensitive import resolve_all
 from ldiv_db.policy.sources import open_given, open_source
-from ldiv_db.publishing.found import auto_found
+from ldiv_db.publishing.found import auto_found, ends_of_nights
 from ldiv_db.requirements import RequirementSpec, promised_by
 from ldiv_db.requirements.guarantees import Guarantee
 from ldiv_db.running.replay_methods import Method, ReplaySubject, method_of, seed_of_release
@@ -176,7 +176,8 @@ def attack(con: Any, request: AttackRequest) -> Attacks:
         known = Knowledge(request, threshold=request.high_risk(policy))
         with working_engine(con, listener, request.catalog) as engine:
             policy = policy.requiring(auto_found(engine, policy.places, policy.require))
-            return attack_published(PublishedTables.open(engine, policy, folder, request.require), known)
+            ends = ends_of_nights(engine, policy.places, policy.is_series)
+            return attack_published(PublishedTables.open(engine, policy, folder, request.require, ends), known)
     if request.replay:
         refuse_replay(request.replay, policy)
     databases = policy.databases if policy else {}

@@ -19,6 +19,7 @@ from ldiv_db.database.queries import Where
 from ldiv_db.policy.limits import limit_problems
 from ldiv_db.policy.schema import ROW
 from ldiv_db.policy.tables import named_in, types_as
+from ldiv_db.publishing.destinations import key_of as key_of_target
 from ldiv_db.publishing.draft import NewClasses
 from ldiv_db.publishing.fingerprints import keyed
 from ldiv_db.publishing.ledger import LAST_PERSON
@@ -168,10 +169,10 @@ def _settled(one: MemberTable, found: Sequence[Mapping[str, Any]]) -> MemberTabl
 def _require_earlier(start: ReleaseStart, opened: OpenedTables, tables: Sequence[MemberTable]) -> None:
     """Raise PolicyError unless the tables of earlier nights are there, with the columns of the next one."""
     with start.target.destination.opened() as there:
-        for table in there.values():
+        for name, table in there.items():
             if not is_there(start.engine, table):
                 what = f"{sql_name_of(table)} of the last release is gone"
-                raise refused(start.target.key, what, "a release builds on the last one")
+                raise refused(key_of_target(start.target.targets[name], name), what, "a release builds on the last one")
         for one in tables:
             types = types_as(opened.policy.tables, one.name, one.resolved.released, one.resolved.columns)
             require_columns(start.target, types, there[one.name])

@@ -10,7 +10,8 @@ from dataclasses import replace
 from ldiv_db.algorithms.base import Plan
 from ldiv_db.auditing.audit import require_good
 from ldiv_db.auditing.kept import warn_of_kept
-from ldiv_db.auditing.tables import PublishedTable, audit_tables
+from ldiv_db.auditing.published_table import PublishedTable
+from ldiv_db.auditing.tables import audit_tables
 from ldiv_db.database.context import Context
 from ldiv_db.database.errors import count_phrase, rows_phrase
 from ldiv_db.database.names import Identifier

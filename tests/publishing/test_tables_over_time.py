@@ -112,3 +112,20 @@ def test_each_night_has_numbers_of_its_own_and_no_row_of_a_parent_that_is_publis
         assert not check_series(engine, "out").holds
     with pytest.raises(ldiv_db.AuditError, match="earlier nights"):
         publish(16, 16)
+
+
+def test_classes_of_two_nights_are_not_judged_as_one(con: Any) -> None:
+    policy = {**POLICY, "require": [{"frequency": "auto"}]}
+    for people in (4, 8):
+        rows = [(n, f"P{n}", n, 5, "ab"[n % 2]) for n in range(people)]
+        fill(con, "people", COLUMNS, rows)
+        fill(con, "register", REGISTER, [(row[1], 0) for row in rows])
+        ldiv_db.run(con, policy)
+    assert ldiv_db.check(con, policy=policy).holds
+    assert ldiv_db.attack(con, policy=policy).holds
+    con.execute("UPDATE out SET s = CASE WHEN person <= 4 THEN 'a' ELSE 'b' END")
+    assert not ldiv_db.check(con, policy=policy).holds, "together half of the eight have each value"
+    assert not ldiv_db.attack(con, policy=policy).holds
+    con.execute("DROP SCHEMA ldiv CASCADE")
+    with pytest.raises(ldiv_db.PolicyError, match="nights: the ledger has none"):
+        ldiv_db.check(con, policy={**POLICY, "require": [{"frequency": 2}]})
