@@ -91,6 +91,8 @@ def _going(test: Callable[[Target], Any]) -> When:
 
 #: The algorithms that publish transparently when a policy asks for it.
 TRANSPARENT = ("bsgi", *DECOMPOSITIONS)
+#: The algorithms of which a scheme can blank values, and these schemes.
+GLOBAL, BLANKING = ("cuts", "annealing"), ("vioSA", "allSA")
 FEATURES: Mapping[str, Feature] = {
     "weight": Feature("weight", lambda p: bool(p.weight and p.weight.strip())),
     "individual": Feature("individual", lambda p: p.individual is not None),
@@ -115,6 +117,9 @@ FEATURES: Mapping[str, Feature] = {
     "another select": Feature("algorithm.select", _option("select", "refine")),
     "another residue": Feature("algorithm.residue", _option("residue", "incorporate")),
     "a global recoding": Feature("algorithm.name", called="{algorithm}"),
+    "blanked values": Feature(
+        "algorithm.scheme", lambda p: p.algorithm.name in GLOBAL and p.algorithm.options.get("scheme") in BLANKING
+    ),
     "several attributes": Feature("sensitive", lambda p: len(p.sensitive) > 1),
     "set": Feature("sensitive.{0}.set", each(lambda s: s.set)),
     "same": Feature("sensitive.{0}.same", each(lambda s: s.same)),

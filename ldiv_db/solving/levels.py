@@ -9,7 +9,7 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, PopulationCells, Task
 from ldiv_db.algorithms.infeasible import explained
-from ldiv_db.database.errors import InfeasibleError, count_phrase, refused, rows_phrase
+from ldiv_db.database.errors import InfeasibleError, count_phrase, rows_phrase
 from ldiv_db.database.names import Relation
 from ldiv_db.database.table_queries import ColumnName
 from ldiv_db.recoding.levels import Level, name_at, place_classes
@@ -59,12 +59,7 @@ def left_to_suppress(suppression: Decimal | None, total: int, left_out: int) -> 
 
 
 def planned_levels(task: Task, solved: Sequence[tuple[Level, Plan]]) -> Plan:
-    """The plan of all people, whose classes are those of the levels one after the other.
-
-    Raises PolicyError for plans that blank values.
-    """
-    if any(plan.blanked for _, plan in solved):
-        raise refused("algorithm.scheme", "values are not blanked one by one where people have several rows", "none")
+    """The plan of all people, whose classes are those of the levels one after the other."""
     engine, units, last, searches = task.engine, task.units, 0, list[dict[str, Any]]()
     assert units is not None  # noqa: S101 - the levels are of them
     classes: Relation | None = None

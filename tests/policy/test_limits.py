@@ -210,6 +210,7 @@ GIVEN = {
     "another database": lambda d: (into(d, database="other"), d.update(databases={"other": "other.duckdb"})),
     "other algorithms": lambda d: under("topdown", d),
     "a global recoding": lambda d: under("cuts", d),
+    "blanked values": lambda d: under({"name": "cuts", "scheme": "vioSA"}, d),
     "transparent": known_method,
     "another select": lambda d: under({"name": "bsgi", "select": "greedy"}, d),
     "another residue": lambda d: under({"name": "bsgi", "residue": "suppress"}, d),
@@ -239,6 +240,7 @@ BESIDE = (
     ),
     ({"presence"}, {"suppressed"}, "counts all rows"),
     ({"decomposition", "anatomy", "a prefix"}, {"if_exists: append"}, "does not go with a prefix"),
+    ({"blanked values"}, {"comparisons", "auto", "several attributes", "set", "rows of one value"}, "mends shares"),
     ({"tables"}, BSGI, "takes one sensitive value a"),
 )
 
@@ -402,6 +404,9 @@ WAYS = {
     "replace": [replacing],
     "leave them out of `output`": [without_means],
     "leave out `bounds`, or the ends": [lambda d: d["output"].pop("bounds"), lambda d: numbers(d, top=None)],
+    "scheme: vioRec or allRec": [
+        lambda d, scheme=scheme: under({"name": "cuts", "scheme": scheme}, d) for scheme in ("vioRec", "allRec")
+    ],
     "judge": [lambda d: d.update(suppressed="judge")],
     "frequency": [lambda d: held({"frequency": 2}, d)],
     "frequency, or k": [lambda d: held({"frequency": 2}, d), lambda d: held({"k": 2}, d)],
