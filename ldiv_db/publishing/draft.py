@@ -164,9 +164,8 @@ class NewClasses:
         with self.published(texts=target.format == "csv") as params, engine.scope():
             if before is None:
                 return write_rows(engine, where, target, ROWS, params, types)
-            known = {column.name.lower(): looseness(column) for column in catalog.columns_of(engine, before)}
-            names = map(Identifier, self.resolved.released.all)
-            columns = [Renamed(name, name, known[name.name.lower()]) for name in names]
+            known = [(Identifier(column.name), looseness(column)) for column in catalog.columns_of(engine, before)]
+            columns = [Renamed(name, name, loose) for name, loose in known]
             rows = engine.materialise("all", _LISTED, published=before, columns=columns)
             engine.insert(rows, ROWS, **params)
             return write_rows(engine, where, target, _LISTED, {"published": rows, "columns": columns}, types)

@@ -129,3 +129,18 @@ def test_classes_of_two_nights_are_not_judged_as_one(con: Any) -> None:
     con.execute("DROP SCHEMA ldiv CASCADE")
     with pytest.raises(ldiv_db.PolicyError, match="nights: the ledger has none"):
         ldiv_db.check(con, policy={**POLICY, "require": [{"frequency": 2}]})
+
+
+def test_files_take_the_next_night_of_rows_with_a_parent(con: Any, tmp_path: Any) -> None:
+    stays = {**POLICY["tables"]["stays"], "key": "id", "identifiers": ["day"], "target": {"file": "to/stays.parquet"}}
+    drugs = {"source": "drugs", "target": {"file": "to/drugs.parquet"}, "parent": {"id": "stays"}, "key": "drug"}
+    tables = {"stays": stays, "drugs": {**drugs, "rows": "together", "sensitive": ["name"]}}
+    policy = {key: value for key, value in POLICY.items() if key != "key"} | {"tables": tables}
+    for people in (4, 8):
+        fill(con, "people", COLUMNS, [(n, f"P{n}", n, 5, "ab"[n % 2]) for n in range(people)])
+        taken = [(n, n, "pq"[n % 2]) for n in range(people)]
+        fill(con, "drugs", {"drug": "INTEGER", "id": "INTEGER", "name": "VARCHAR"}, taken)
+        ldiv_db.run(con, policy, folder=tmp_path)
+    assert ldiv_db.check(con, policy=policy, folder=tmp_path).holds
+    joined = f"FROM '{tmp_path}/to/stays.parquet' JOIN '{tmp_path}/to/drugs.parquet' USING (id)"
+    assert con.execute(f"SELECT count(*), max(person) {joined}").fetchone() == (8, 8)
