@@ -247,3 +247,13 @@ def test_people_of_a_population_are_counted_by_all_labels_that_cover_them(con, t
     result = run(con, tmp_path, trees, found, asked, "together", algorithm="incognito")
     assert result.search["cost"] == pytest.approx(float(best))
     run(con, tmp_path, trees, found, asked, "together", algorithm="tds")
+
+
+def test_a_plan_refuses_people_whose_sets_at_all_positions_cover_too_few(con, tmp_path):
+    """The table as one class has the sets of its positions, which nobody of the population may have in common."""
+    found = {who: [(("a",), "s"), (("c",), "t")] for who in range(4)}
+    fill(con, "pop", {"q0": "VARCHAR"}, [(value,) for value in "abcd"])
+    asked = [{"k": 2}, {"k_map": {"k": 1, "population": "pop"}}]
+    with pytest.raises(InfeasibleError, match="k_map"):
+        run(con, tmp_path, TREES[:1], found, asked, "aligned", algorithm="tds", recode="set")
+    run(con, tmp_path, TREES[:1], found, asked, "aligned", algorithm="tds")

@@ -122,8 +122,7 @@ class Codings:
     @cached_property
     def sets(self) -> list[CutTree]:
         """The quasi-identifiers of which classes publish sets, where these cover people of a population."""
-        forms = self.task.forms if self.task.people else {}
-        return [tree for tree in self.trees if forms.get(tree.axis.name) == "set"]
+        return _sets(self.task, self.trees)
 
     def _by(self, cells: Relation, column: str) -> tuple[Relation, Relation]:
         """The cells with a column in place of the sensitive value, and its values by themselves, (value, code)."""
@@ -135,17 +134,10 @@ class Codings:
         self, of: Callable[[Relation, Relation], Relation], seen: Mapping[Identifier, Relation], cells: Relation
     ) -> Relation:
         """The people of classes whose sets have their values, (class_no, rows)."""
-        assert self.task.people is not None  # noqa: S101 - the caller has looked
-        engine, axes, types = self.engine, list[dict[str, Any]](), {"code": "INTEGER", "leaf": "INTEGER"}
-        for tree in self.sets:
-            of_leaf = {leaf.low: tree.taxonomy.code_of(leaf) for leaf in tree.taxonomy.leaves if leaf.low == leaf.high}
-            numbered = enumerate(self.task.people.spans[tree.code], 1)
-            leaves = engine.load("leaves", types, [(-number, of_leaf[low]) for number, (low, _) in numbered])
-            axes.append({"code": tree.code, "table": tree.table, "seen": seen[tree.code], "leaves": leaves})
         codes = [tree.code.name for tree in self.trees]
-        named = engine.number_groups("numbered", cells, *codes, number="number", columns=(*codes, "rows"))
+        named = self.engine.number_groups("numbered", cells, *codes, number="number", columns=(*codes, "rows"))
         people = of(*self._by(named, "number"))
-        return engine.materialise("covered", "baselines/tds/cover_sets", people=people, cells=named, axes=axes)
+        return _cover_sets(self.task, seen, people, named, self.sets)
 
     def failed(self, histogram: Relation, people: Mapping[str, Relation]) -> set[int]:
         """The numbers of the recodings that have a class which violates a requirement; drops what it is given.
@@ -218,18 +210,59 @@ class MonotoneRecoding(Algorithm):
         """The problems of the options."""
 
 
+def _sets(task: Task, trees: Sequence[CutTree]) -> list[CutTree]:
+    """The quasi-identifiers of which classes publish sets, where these cover people of a population."""
+    forms = task.forms if task.people else {}
+    return [tree for tree in trees if forms.get(tree.axis.name) == "set"]
+
+
+def _cover_sets(
+    task: Task, seen: Mapping[Identifier, Relation], people: Relation, cells: Relation, sets: Sequence[CutTree]
+) -> Relation:
+    """The `people` (class_no, value: the number of a cell, rows) whose values their class has, (class_no, rows).
+
+    `seen` is (class_no, value), the codes that rows of a class have of each quasi-identifier.
+    """
+    assert task.people is not None  # noqa: S101 - the caller has looked
+    axes, types = list[dict[str, Any]](), {"code": "INTEGER", "leaf": "INTEGER"}
+    for tree in sets:
+        of_leaf = {leaf.low: tree.taxonomy.code_of(leaf) for leaf in tree.taxonomy.leaves if leaf.low == leaf.high}
+        numbered = enumerate(task.people.spans[tree.code], 1)
+        leaves = task.engine.load("leaves", types, [(-number, of_leaf[low]) for number, (low, _) in numbered])
+        axes.append({"code": tree.code, "table": tree.table, "seen": seen[tree.code], "leaves": leaves})
+    return task.engine.materialise("covered", "baselines/tds/cover_sets", people=people, cells=cells, axes=axes)
+
+
 def _all_people(task: Task) -> dict[str, Relation]:
     """The people of each population that the table as one class covers, (class_no, rows)."""
     if task.people is None:
         return {}
     columns = {"class_no": "BIGINT", "rows": "BIGINT"}
+    sets = _sets(task, trees_of(task.engine, task.encoded.axes))
     return {
-        name: task.engine.load(
-            "people", columns, [(1, task.engine.total(cells, "rows")), *([(0, left)] if left else [])]
-        )
+        name: task.engine.load("people", columns, [(1, _covered(task, sets, cells)), *([(0, left)] if left else [])])
         for name, cells in task.people.cells.items()
         for left in [task.people.left_out[name]]
     }
+
+
+def _covered(task: Task, sets: Sequence[CutTree], cells: Relation) -> int:
+    """How many people the table as one class covers: with sets those whose values occur."""
+    engine, codes = task.engine, [tree.code.name for tree in sets]
+    if not sets:
+        return engine.total(cells, "rows")
+    columns = {"class_no": "BIGINT", "value": "INTEGER"}
+    with engine.scope():
+        seen = {
+            tree.code: engine.load(
+                "seen", columns, [(1, code) for (code,) in engine.grouped(task.encoded.counted, tree.code.name)]
+            )
+            for tree in sets
+        }
+        named = engine.number_groups("numbered", cells, *codes, number="number", columns=(*codes, "sensitive", "rows"))
+        people = engine.select("people", named, ("sensitive", "class_no"), ("number", "value"), "rows")
+        one = engine.select("cells", named, "number", *codes, distinct=True)
+        return engine.total(_cover_sets(task, seen, people, one, sets), "rows")
 
 
 def _problems(name: str, task: Task) -> Iterator[Problem]:
