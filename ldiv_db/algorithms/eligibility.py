@@ -47,9 +47,7 @@ def class_size(task: Task) -> int:
 
 def class_count(encoded: Encoded, l: int) -> int:
     """The most classes of l rows that differ on every key, by counts alone."""
-    return min(
-        most_classes(key.parted_distribution.counts, l, key.parted_distribution.harmless) for key in encoded.keys
-    )
+    return min(most_classes(key.parted_distribution.counts, l, key.free) for key in encoded.keys)
 
 
 def hardest_first(encoded: Encoded) -> list[SensitiveAxis]:
@@ -61,7 +59,7 @@ def check_counts(task: Task, suppress: bool) -> Feasibility:
     """Feasibility by counts; raises InfeasibleError if a key has too few values, or one too frequent to incorporate."""
     encoded, l = task.encoded, class_size(task)
     for key in encoded.keys:
-        if l > key.parted_distribution.distinct + key.parted_distribution.harmless:
+        if l > key.parted_distribution.distinct + key.free:
             raise InfeasibleError(too_few_values(encoded, key, l))
     for key in encoded.keys:
         if max(key.parted_distribution.counts, default=0) * l > key.distribution.rows and not suppress:

@@ -218,6 +218,11 @@ class SensitiveAxis:
         return self.spared or self.distribution
 
     @property
+    def free(self) -> int:
+        """Rows of harmless values, each as of a value of its own."""
+        return self.spared.harmless if self.spared else 0
+
+    @property
     def loose(self) -> Looseness | None:
         """The way in which equal values may be published differently."""
         return "signs" if self.own else None
