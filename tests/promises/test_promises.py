@@ -57,7 +57,10 @@ def test_rows_add_up(release: Release) -> None:
     assert not published - Counter(row["note"] for row in release.source)
     if release.decomposes:
         values = Counter(value for pairs in release.classes.values() for _, value in pairs)
-        assert not values - Counter(row["dx"] for row in release.source) and values.total() == len(release.rows)
+        source = Counter(row["dx"] for row in release.source)
+        assert not values - source and values.total() == len(release.rows)
+        gives_up = release.cell.unit == "apart" or release.cell.sensitive == "set"  # a group, whose rows wait
+        assert gives_up or values == source
     else:
         assert all(row["dx"] == release.origin[row["note"]]["dx"] for row in release.rows)
     told = release.result.as_dict()
@@ -353,7 +356,8 @@ def test_a_crash_at_a_write_leaves_the_old_or_the_new(release: Release) -> None:
         changed = {name for name, rows in after.items() if rows != before.get(name)}
         assert changed <= {"ldiv.source_lock"} and after.keys() == before.keys()
     else:  # it took fewer statements than the run before
-        assert release.cell.time == "series" or home.published() == release.nights[-1]
+        is_of_nights = release.cell.time == "series" and release.cell.tables == "several"  # rows that waited may go
+        assert is_of_nights or home.published() == release.nights[-1]
 
 
 def test_nothing_is_left_behind(release: Release) -> None:
