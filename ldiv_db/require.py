@@ -30,7 +30,7 @@ def _builder(kind: type[Requirement]) -> Callable[..., RequirementSpec]:
         *args: Any,
         sensitive: str | Sequence[str] = (),
         others_known: bool = False,
-        each: Literal["", "position"] = "",
+        each: Literal["", "position", "row"] = "",
         **kwargs: Any,
     ) -> RequirementSpec:
         given = {name: value for name, value in shape.bind(*args, **kwargs).arguments.items() if value is not None}

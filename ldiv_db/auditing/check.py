@@ -319,7 +319,7 @@ def problems_of(request: CheckRequest) -> list[Problem]:
     elif request.position is not None:
         problems.append(Problem("position", "goes with individual: it orders the rows of a person"))
     for spec in request.require:
-        problems += spec.problems_of_each("require", request.position is not None)
+        problems += spec.problems_of_each("require", "order" if request.position is not None else "")
     return problems + request_problems(request.require, request.sensitive)
 
 

@@ -72,6 +72,7 @@ class Policy(PolicyPart):
             individual: str | Individual | Mapping[str, Any] | None = ...,
             key: str | None = ...,
             nights: Literal["apart"] | None = ...,
+            known: Literal["all", 1] = ...,
             weight: str | None = ...,
             algorithm: str | Mapping[str, Any] | AlgorithmSpec = ...,
             recode: Literal["tree", "set"] = ...,
@@ -107,6 +108,7 @@ class Policy(PolicyPart):
     ] = None
     key: str | None = None
     nights: Literal["apart"] | None = None
+    known: Literal["all", 1] = "all"
     weight: str | None = None
     algorithm: Annotated[
         AlgorithmSpec,
@@ -244,6 +246,11 @@ class Policy(PolicyPart):
         return bool(self.tables) and whose is not None and "rows" in whose.model_fields_set and whose.rows == "apart"
 
     @property
+    def knows_one(self) -> bool:
+        """True if of the person sought one row is known beside those of the table of people, and no number of rows."""
+        return self.known == 1
+
+    @property
     def of_groups(self) -> list[RequirementSpec]:
         """What each sensitive attribute has to meet in groups; NULL and harmless values are none that count."""
         is_open = self.nulls_sensitive == "value"
@@ -307,11 +314,11 @@ class Policy(PolicyPart):
     @property
     def released(self) -> ReleaseColumns:
         """The columns that a release has."""
-        forms: dict[str, Form] = {name: self._form(qi) for name, qi in self.quasi_identifiers.items()}
+        bounds, named = self.output.bounds, self.quasi_identifiers.items()
+        forms: dict[str, Form] = {name: qi.form(self.recode, bounds) for name, qi in named}
         forms |= {name: centre for name, centre in self.output.centres.items() if name in forms}
-        person, position = self.output.person, self.output.position
-        if self.is_aligned:
-            person, position = person or "person", position or "position"
+        columns = self.output.person, self.output.position
+        person, position = (columns[0] or "person", columns[1] or "position") if self.is_aligned else columns
         return ReleaseColumns(forms, tuple(self.sensitive), tuple(self.keep), self.publishes_class_id, person, position)
 
     def requiring(self, require: Sequence[RequirementSpec]) -> Policy:
@@ -326,12 +333,6 @@ class Policy(PolicyPart):
             if self.output.bounds and qi.is_open and not (bounded and name.lower() in known):
                 settled[name] = qi.settled(numeric=bounded)
         return self.model_copy(update={"quasi_identifiers": settled})
-
-    def _form(self, qi: QuasiIdentifier) -> Form:
-        """The form of a quasi-identifier: ranges of numbers have no sets, and trees have no bounds."""
-        if qi.numeric:
-            return "bounds" if self.output.bounds else "label"
-        return "set" if (qi.recode or self.recode) == "set" else "label"
 
     def roles(self) -> list[tuple[str, str]]:
         """Every (key, column) that the policy classifies, in its order."""

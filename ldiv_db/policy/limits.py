@@ -16,7 +16,7 @@ from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.rule import Args, PolicyRule, When
 from ldiv_db.policy.settings import QuasiIdentifier
-from ldiv_db.policy.sources import DECOMPOSITIONS, KEEPS_APART
+from ldiv_db.policy.sources import DECOMPOSITIONS, DEFAULT_ALGORITHM, KEEPS_APART
 from ldiv_db.policy.targets import FLAT, Target
 from ldiv_db.requirements import REQUIREMENTS, RequirementSpec
 
@@ -157,6 +157,10 @@ FEATURES: Mapping[str, Feature] = {
     "tables": Feature("tables", lambda p: bool(p.tables)),
     "linked tables": Feature("tables", lambda p: bool(p.tables) and not p.is_apart, "tables"),
     "tables apart": Feature("individual.rows", lambda p: p.is_apart, "tables without links"),
+    "known: 1": Feature("known", lambda p: p.knows_one),
+    "another algorithm": Feature(
+        "algorithm.name", lambda p: p.names_algorithm and p.algorithm.name != DEFAULT_ALGORITHM
+    ),
     "a warehouse": Feature("database"),
     "a warehouse without locks": Feature("database", called="a warehouse"),
 }

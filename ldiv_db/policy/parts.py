@@ -283,8 +283,8 @@ def read_requirement(value: Any) -> RequirementSpec:
             raise ValueError("`sensitive` takes a sensitive attribute or a list of them")
         if not isinstance(known, bool):
             raise ValueError("`others_known` takes true or false")
-        if each not in ("", "position"):
-            raise ValueError("`each` takes `position`")
+        if each not in ("", "position", "row"):
+            raise ValueError("`each` takes `position` or `row`")
         if len(rest) == 1:
             ((name, argument),) = rest.items()
             # Where it has no parameters of its own, the keys are values.

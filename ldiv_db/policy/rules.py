@@ -13,6 +13,7 @@ from ldiv_db.policy.rule import Args, PolicyRule
 from ldiv_db.policy.schema import schema_problems
 from ldiv_db.policy.sources import COUNT, DECOMPOSITIONS, GROUP_ID
 from ldiv_db.policy.targets import FLAT
+from ldiv_db.requirements.spec import RowsOf
 
 
 def _disordered(policy: Policy) -> Iterator[Args]:
@@ -72,8 +73,9 @@ def _of_parts(policy: Policy) -> Iterator[Args]:
         yield from map(_fields, qi.problems(f"quasi_identifiers.{name}"))
     for name, attribute in policy.sensitive.items():
         yield from map(_fields, attribute.problems(f"sensitive.{name}"))
+    rows: RowsOf = "order" if policy.is_aligned else ""
     for number, spec in enumerate(policy.require):
-        yield from map(_fields, spec.problems_among(f"require.{number}", policy.sensitive, policy.is_aligned))
+        yield from map(_fields, spec.problems_among(f"require.{number}", policy.sensitive, rows))
 
 
 def _fields(problem: Problem) -> Args:
@@ -155,6 +157,12 @@ RULES: tuple[PolicyRule, ...] = (
         "nights",
         "is about people in releases over time",
         "give `key` and `individual`",
+    ),
+    PolicyRule(
+        lambda p: p.knows_one and not p.tables,
+        "known",
+        "of one row is of `tables`",
+        "known: all",
     ),
     PolicyRule(_disordered, "individual.order", "{}", "{1}"),
     PolicyRule(_of_aligned, "{}", "goes with individual: {{column: …, rows: aligned}}", "leave it out"),

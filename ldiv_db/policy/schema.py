@@ -28,6 +28,8 @@ from ldiv_db.requirements import RequirementSpec
 PERSON = "ldiv_person"
 #: The hexadecimal digits of the seed of a table apart, which nobody can guess.
 _DIGITS = 30
+#: Why rows have no places of which one is known.
+_NO_ORDER = "does not go with known: 1, by which rows are published in no order"
 #: The column of what says over time which row is which, as its table has it.
 ROW = "ldiv_row"
 #: What is said of each table, not of all.
@@ -37,10 +39,10 @@ _OF_EACH = ("source", "target", "quasi_identifiers", "sensitive", "identifiers",
 def schema_problems(policy: Policy, broken: Callable[[Policy], list[Problem]]) -> Iterator[Problem]:
     """Everything that is wrong with a policy of several tables; `broken` are the problems of the policy of one."""
     linked = "tables apart" if policy.is_apart else "linked tables"
-    over_time = ["releases over time"] * (policy.is_series and not policy.decomposes)
-    known = [*_of_keys(policy), *_of_all(policy), *limit_problems(policy, "tables", linked, *over_time)]
+    beside = ["releases over time"] * (policy.is_series and not policy.decomposes) + ["known: 1"] * policy.knows_one
+    known = [*_of_keys(policy), *_of_all(policy), *limit_problems(policy, "tables", linked, *beside)]
     for number, spec in enumerate(policy.require):
-        found = spec.problems_among(f"require.{number}", policy.sensitive, in_order=True)
+        found = spec.problems_among(f"require.{number}", policy.sensitive, "known" if policy.knows_one else "order")
         if not (found or spec.kind.rows_only or policy.sensitive):
             what = f"{spec.name} is about sensitive values, and no table has any"
             found.append(Problem(f"require.{number}", what, "k"))
@@ -102,6 +104,8 @@ def _of_all(policy: Policy) -> Iterator[Problem]:
         yield Problem(
             "individual.rows_at_most", "is of one table: how many rows people publish is searched", "leave it out"
         )
+    elif policy.individual.order and policy.knows_one:
+        yield Problem("individual.order", _NO_ORDER, "leave it out")
     elif policy.individual.order and (policy.is_apart or policy.individual.rows == "together"):
         yield Problem("individual.order", "is of rows that are published in it", "rows: aligned")
     elif (order := policy.individual.order) and order not in [table.order for table in policy.tables.values()]:
@@ -167,6 +171,8 @@ def _of_rows(policy: Policy, name: str, table: PolicyTable) -> Iterator[Problem]
         asked = {key: getattr(table, key) for key in ("quasi_identifiers", "sensitive", "order", "key")}
         for key in (key for key, said in {**asked, "rows": table.rows != "aligned"}.items() if said):
             yield Problem(key, "is of people, and a public table is published as it is", "list columns under keep")
+    for key in (key for key in ("order", "rows") if policy.knows_one and key in table.model_fields_set):
+        yield Problem(key, _NO_ORDER, "leave it out, and list the column under another key")
     if policy.is_series and table.order and not table.key:
         yield Problem("key", "is required: the column that says which row is which over time", "key: COLUMN")
     if table.rows == "together" and table.order:
@@ -279,7 +285,7 @@ def _with_columns(policy: Policy, table: PolicyTable, own: Mapping[str, Any], wh
     links = [column for column in dict.fromkeys(table.links) if column.lower() not in taken]
     columns = {"quasi_identifiers": table.quasi_identifiers, "sensitive": table.sensitive, "keep": table.keep}
     identifiers = [*table.identifiers, *links, *([ROW] if policy.is_series else [])]
-    beside = {"tables": {}, "target": table.target, "key": None, "nights": None}
+    beside = {"tables": {}, "target": table.target, "key": None, "nights": None, "known": "all"}
     update = {**beside, "identifiers": identifiers, **columns, **own}
     return policy.model_copy(update=update)
 
@@ -300,7 +306,7 @@ def content_of(policy: Policy) -> Any:
     """What a policy of several tables says of their release beside what it says of each, but for where they are."""
     beside = {"source", "target", "identifiers"}
     tables = {name: table.model_dump(exclude=beside) for name, table in policy.tables.items()}
-    return [tables, policy.require]
+    return [tables, policy.require, *([policy.known] if policy.knows_one else [])]
 
 
 def _required(policy: Policy, name: str, table: PolicyTable) -> list[RequirementSpec]:

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.readings import NUMBERS, TIMES, Reading
 from ldiv_db.policy.parts import NamedTaxonomy, PolicyPart, Sensitive, Steps
-from ldiv_db.policy.release_columns import Centre
+from ldiv_db.policy.release_columns import Centre, Form
 from ldiv_db.policy.sources import DEFAULT_ALGORITHM
 from ldiv_db.policy.targets import listed_columns
 
@@ -65,6 +65,12 @@ class QuasiIdentifier(PolicyPart):
     def is_read(self) -> bool:
         """True if it says how its column is read."""
         return bool(self.null_values) or self.decimal is not None
+
+    def form(self, recode: Literal["tree", "set"], bounds: bool) -> Form:
+        """The form of its labels: ranges of numbers have no sets, and trees have no bounds."""
+        if self.numeric:
+            return "bounds" if bounds else "label"
+        return "set" if (self.recode or recode) == "set" else "label"
 
     def reading(self, column: str) -> Reading:
         """How its column is read."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from ldiv_db.database.errors import Problem, nearest
 from ldiv_db.requirements.base import REQUIREMENTS, Requirement
@@ -12,12 +12,15 @@ from ldiv_db.requirements.guarantees import Distribution
 from ldiv_db.requirements.parameters import AUTO
 from ldiv_db.requirements.values import ROWS_ALONE, Attribute
 
+#: How people publish their rows: in their order, or one is known of whoever is sought; empty is neither.
+RowsOf = Literal["", "order", "known"]
+
 
 @dataclass(frozen=True)
 class RequirementSpec:
     """A requirement as written: its name and its argument, with `auto` not yet resolved.
 
-    `sensitive` names the attributes that it is for, none for all of them; `each` is `position`, or empty.
+    `sensitive` names the attributes that it is for, none for all of them; `each` is `position`, `row`, or empty.
     """
 
     name: str
@@ -73,7 +76,7 @@ class RequirementSpec:
             return [Problem(f"{key}.{self.name}", f"{error}{about}")]
         return []
 
-    def problems_among(self, key: str, sensitive: Collection[str], in_order: bool) -> list[Problem]:
+    def problems_among(self, key: str, sensitive: Collection[str], rows: RowsOf) -> list[Problem]:
         """Its problems in a policy of these sensitive attributes."""
         known = {name.lower() for name in sensitive}
         unknown = [
@@ -81,14 +84,17 @@ class RequirementSpec:
             for name in self.sensitive
             if name.lower() not in known
         ]
-        return [*self.problems(key), *self.problems_of_each(key, in_order), *unknown]
+        return [*self.problems(key), *self.problems_of_each(key, rows), *unknown]
 
-    def problems_of_each(self, key: str, in_order: bool) -> list[Problem]:
-        """Why it cannot be asked at each position, if it is; `in_order`: people's rows are published in their order."""
+    def problems_of_each(self, key: str, rows: RowsOf) -> list[Problem]:
+        """Why it cannot be asked at each position, or of each row, if it is, of people who publish `rows` so."""
+        by_row, bounds = self.each == "row", self.kind.bounds_shares and self.kind.on_people == "counts"
         refused = (
-            (not in_order, "goes with rows in their order", "`rows: aligned` and `order: COLUMN`"),
+            (not by_row and rows != "order", "goes with rows in their order", "`rows: aligned` and `order: COLUMN`"),
+            (by_row and rows != "known", "of a row is of who knows one", "known: 1"),
             (self.kind.rows_only, "asks nothing of values, and people are the same at each position", "leave it out"),
             (self.kind.compares_with_table, "compares classes with people who lack some positions", "leave it out"),
+            (by_row and not bounds, "of a row is a bound on how often people have a value", "frequency, or threshold"),
         )
         return [Problem(f"{key}.each", what, way_out) for is_so, what, way_out in refused if self.each and is_so][:1]
 

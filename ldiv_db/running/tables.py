@@ -18,7 +18,7 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Context, Listener
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import AuditError, refuse, refused
+from ldiv_db.database.errors import AuditError, InfeasibleError, refuse, refused
 from ldiv_db.database.names import Identifier
 from ldiv_db.display import Shown
 from ldiv_db.policy.document import Policy
@@ -70,6 +70,8 @@ def open_tables(engine: Engine, context: Context, policy: Policy) -> OpenedTable
         raise refused(
             "individual.rows", "is of tables by themselves, and this is about several that are linked", "aligned"
         )
+    if policy.knows_one:
+        raise InfeasibleError("no search makes labels of `known: 1` yet: leave it out, and all rows are known")
     opened = open_each(engine, policy, context.folder, "source", policy.tables)
     linked = {
         name: LinkedTable.opened(engine, name, table, opened[name])

@@ -94,7 +94,10 @@ BESIDE: dict[str, Schema] = {
         "description": "The sensitive columns that it is for.",
     },
     "others_known": {"type": "boolean", "description": "Whether it holds against who knows the other columns."},
-    "each": {"const": "position", "description": "Asked at each position of people's rows in their order."},
+    "each": {
+        "enum": ["position", "row"],
+        "description": "Asked at each position of people's rows in their order, or, with `known: 1`, of each row.",
+    },
 }
 
 

@@ -169,6 +169,14 @@ def split_apart(document: dict) -> None:
     own["identifiers"] = [*own["identifiers"], own.pop("order")]
 
 
+def one_known(document: dict) -> None:
+    """The people in a table of their own, of whose other rows one is known."""
+    split(document)
+    own = document["tables"]["stays"]
+    own["identifiers"] = [*own["identifiers"], *([own.pop("order")] if "order" in own else [])]
+    document["known"] = 1
+
+
 #: What gives a plain policy a feature, in the order in which two of them are put together.
 GIVEN = {
     "weight": counted,
@@ -217,6 +225,8 @@ GIVEN = {
     "tables": split,
     "linked tables": split,
     "tables apart": split_apart,
+    "known: 1": one_known,
+    "another algorithm": lambda d: under("peel", d),
     "a warehouse": lambda d: None,
 }
 #: Refused by what an algorithm or a requirement can do, as its class says, or by how a policy is written.
@@ -352,6 +362,7 @@ def algorithms(*names: str) -> list:
 def joined(document: dict) -> None:
     """The stays alone."""
     own = document.pop("tables")["stays"]
+    document.pop("known", None)
     document |= {key: own[key] for key in OF_TABLES} | {"keep": own["keep"]}
     document["identifiers"] = [*dict.fromkeys([*document["identifiers"], "day"])]
 
@@ -364,6 +375,12 @@ def in_folder(document: dict) -> None:
 def linked_again(document: dict) -> None:
     """Tables whose rows are in their order, each with what says which row is which."""
     document["individual"] = {"column": "who", "rows": "aligned", "order": "day"}
+
+
+def all_known(document: dict) -> None:
+    document.pop("known")
+    document["tables"]["stays"]["order"] = "day"
+    unlist(document, "day")
 
 
 #: What each way out that is printed has somebody write; those of a list are tried one by one.
@@ -415,6 +432,9 @@ WAYS = {
     "name the table of the rows, and leave it out": [by_rows],
     "run it on a DuckDB file, or on what DuckDB attaches": [lambda d: None],
     "name a table": [to_table],
+    "known: all": [all_known],
+    "individual: COLUMN": [lambda d: d.update(individual="who")],
+    "algorithm: auto": [lambda d: d.pop("algorithm")],
 }
 
 
@@ -428,7 +448,9 @@ def has(name: str, policy: ldiv_db.Policy, given: set[str]) -> bool:
 def broken_of(document: dict, given: set[str]) -> list[Limit]:
     policy = load_policy(copy.deepcopy(document))
     found = [one for one in LIMITS if has(one.feature, policy, given) and has(one.other, policy, given)]
-    return [one for one in found if "tables" in one.feature] or found  # what is said of each table comes after
+    return [
+        one for one in found if "tables" in one.feature or one.feature == "known: 1"
+    ] or found  # what is said of each table comes after
 
 
 class Beds(NamedTuple):
