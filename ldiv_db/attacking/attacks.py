@@ -31,10 +31,11 @@ from ldiv_db.attacking.refinement import Refinement
 from ldiv_db.attacking.replay import Replayer
 from ldiv_db.attacking.several_rows import SeveralRows
 from ldiv_db.auditing.check import request_problems
+from ldiv_db.auditing.joined_tables import JoinedTables
 from ldiv_db.auditing.kept import warn_of_release
 from ldiv_db.auditing.people_names import people_warning
 from ldiv_db.auditing.subject import Subject, counted
-from ldiv_db.auditing.tables import JoinedTables, PublishedTables
+from ldiv_db.auditing.tables import PublishedTables
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Listener
 from ldiv_db.database.csv_files import as_spelt

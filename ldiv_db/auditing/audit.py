@@ -143,7 +143,7 @@ def audit_table(
     """
     refuse_unknown(subject.suppressed, requirements)
     known = [requirement for requirement in requirements if requirement.others_known]
-    each = [requirement for requirement in requirements if requirement.each]
+    each = [requirement for requirement in requirements if requirement.each == "position"]
     if subject.counts_once(sensitive):
         refuse_people(requirements, subject.suppressed, bool(subject.pair and subject.person))
     if subject.pair and known:
@@ -157,7 +157,8 @@ def audit_table(
         asked = {name: [r for r in wanted if r.named_population == name] for name in names}
         covered = {name: people(engine, counts, name, on_it) for name, on_it in asked.items()} if people else {}
         counts.classes.place_people(covered)
-        found = {requirement: judge(engine, requirement, counts.classes, bound) for requirement in wanted}
+        unit = counts.subject.unit
+        found = {one: judge(engine, one.of_units(unit), counts.classes, bound).by_units(one, unit) for one in wanted}
         engine.drop(*covered.values())
         if judging.twice is False:
             return found
@@ -198,7 +199,7 @@ def _counts_of(engine: Engine, sensitive: str, counts: Counted) -> Audit:
         unmatched_groups=counts.unmatched_groups,
         of_people=of_people,
         suppressed=taken,
-        least_people=engine.least(counts.listed, "class_rows") if of_people else None,
+        least_people=engine.least(counts.listed, "class_rows") // counts.subject.unit if of_people else None,
     )
 
 

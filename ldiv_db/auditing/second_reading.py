@@ -21,6 +21,7 @@ from ldiv_db.requirements.parameters import plain_decimal
 #: is compared with all values, as many as classes times values.
 CHEAP = 1_000_000
 UNREAD = "the dbt package cannot read it"
+UNWEIGHED = f"numbers of rows have a common multiple by which these would be more than {CHEAP:,}"
 
 
 def read_again(
@@ -38,6 +39,8 @@ def read_again(
     it counts them as well, or reads their rows, if classes must be good by these.
     """
     subject = counts.read.of_rows if counts.subject.by_rows else counts.read
+    if subject.of_known_row and subject.again is None:
+        return {requirement: replace(verdict, again=UNWEIGHED) for requirement, verdict in verdicts.items()}
     if subject.again:
         subject = replace(subject.again, each=subject.each).of_sequences
     unread = subject.pair is not None
@@ -51,7 +54,7 @@ def read_again(
         if unread:
             return replace(verdict, again=UNREAD)
         try:
-            arguments = _arguments(subject, sensitive, others, requirement)
+            arguments = _arguments(subject, sensitive, others, requirement.of_units(counts.read.unit))
             return replace(verdict, again=count_failures(engine, table, "meets_policy", **arguments))
         except NotReadError:  # its words may quote values that a policy names
             return replace(verdict, again=UNREAD)
@@ -80,9 +83,13 @@ def _arguments(subject: Subject, sensitive: str, others: Sequence[str], requirem
     columns: dict[str, Any] = {name: {} for name in (others if requirement.others_known else ())}
     columns |= {} if requirement.rows_only else {sensitive: settings}
     taken = {} if subject.suppressed == "judge" else {"suppressed": subject.suppressed, "keep": ["class_id"]}
-    people = {"individual": subject.person, "position": subject.position} if subject.person else {}
+    people = {
+        "individual": subject.person,
+        "position": subject.position,
+        "lacking": "lacks" if subject.lacking else None,
+    }
     return {
-        **people,
+        **(people if subject.person else {}),
         "policy": taken or None,
         "require": [{requirement.name: parameters, **judged, **beside}],
         "quasi_identifiers": [*subject.labels, *subject.ids],

@@ -20,7 +20,7 @@ from ldiv_db.database.errors import AuditError, refused
 from ldiv_db.database.flow import Flow
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.steps import Steps
-from ldiv_db.recoding.bags import person_units
+from ldiv_db.recoding.bags import ROW_UNITS, person_units
 from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements import Classes, OfPeople
 
@@ -74,6 +74,10 @@ class Subject:
     each: bool = False
     #: What the second reading reads in its place, where rows of several tables were put together in another way.
     again: Subject | None = None
+    #: Whether a row stands for somebody of the class who has no row of values, where its column `lacks` says so.
+    lacking: bool = False
+    #: Whether a value weighs for a person its share of their rows in the class, one of which is known.
+    of_known_row: bool = False
 
     @property
     def of_rows(self) -> Subject:
@@ -84,6 +88,11 @@ class Subject:
     def of_sequences(self) -> Subject:
         """The same where labels are of all rows of a person: a position is a class where each is, and nothing else."""
         return replace(self, ids=[self.position] if self.each and self.position else [], position=None)
+
+    @property
+    def unit(self) -> int:
+        """How many of those whom a requirement counts are one person, or row."""
+        return ROW_UNITS if self.of_known_row else 1
 
     def is_set(self, sensitive: str) -> bool:
         """True if a row has a set of values of that column, so that its members are counted."""
@@ -137,6 +146,8 @@ def count_values(steps: Steps, subject: Subject, sensitive: str) -> Relation:
     """
     columns, pair = subject.renamed, subject.pair
     column = Identifier(sensitive) if sensitive else None
+    if subject.of_known_row:
+        return _count_known_rows(steps, subject, columns, column)
     if subject.counts_once(sensitive):
         return _count_people(steps, replace(subject, table=pair.table) if pair else subject, columns, column)
     if pair is None:
@@ -153,11 +164,22 @@ def count_values(steps: Steps, subject: Subject, sensitive: str) -> Relation:
 def _count_people(steps: Steps, subject: Subject, columns: Sequence[Renamed], sensitive: Identifier | None) -> Relation:
     flow = Flow(steps, "auditing", published=subject.table, class_columns=columns, sensitive=sensitive)
     is_set = sensitive is not None and subject.is_set(sensitive.name)
-    flow.know(person=subject.person, labels=columns[: len(subject.labels)], members=is_set)
+    flow.know(person=subject.person, labels=columns[: len(subject.labels)], members=is_set, lacking=subject.lacking)
     people = flow.step("people", "list_people")
     units = person_units([size for size, _ in steps.tally(people, "size")]) if isinstance(steps, Engine) else None
     found = flow.step("counts", "count_people_values", scale=units)
     steps.drop(people)
+    return found
+
+
+def _count_known_rows(
+    steps: Steps, subject: Subject, columns: Sequence[Renamed], sensitive: Identifier | None
+) -> Relation:
+    flow = Flow(steps, "auditing", published=subject.table, class_columns=columns, sensitive=sensitive)
+    flow.know(person=subject.person)
+    shares = flow.step("shares", "list_row_shares")
+    found = flow.step("counts", "count_row_shares", scale=ROW_UNITS)
+    steps.drop(shares)
     return found
 
 
@@ -166,11 +188,12 @@ def number_classes(steps: Steps, subject: Subject, counts: Relation, sensitive: 
     ignore, unknown = subject.suppressed == "ignore", subject.suppressed == "unknown"
     people = subject.counts_once(sensitive)
     flow = Flow(steps, "auditing", counts=counts, class_columns=subject.renamed, ignore=ignore, unknown=unknown)
-    flow.know(sized=subject.sized(sensitive))
+    flow.know(sized=subject.sized(sensitive), lacking=subject.lacking)
     listed = flow.step("classes", "list_classes")
     histogram = flow.step("histogram", "number_values", tallied="rows")
     whole = flow.step("whole", "total_values") if ignore else None
-    shares = _share_classes(steps, subject, sensitive, flow) if people and isinstance(steps, Engine) else None
+    of_bags = people and not subject.of_known_row
+    shares = _share_classes(steps, subject, sensitive, flow) if of_bags and isinstance(steps, Engine) else None
     made = [whole, *([shares.histogram, shares.totals] if shares else [])]
     by_rows = None
     if subject.person is not None and subject.by_rows:  # the classes by their rows, under the same numbers

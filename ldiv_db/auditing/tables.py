@@ -1,8 +1,8 @@
 """The audit of several published tables together: people are told apart by what all their rows show, in all tables.
 
-Each person is read as a sequence, of the rows of all tables in their places. By the first reading tables are joined one
-after the other, by the second each along its whole path from people; what follows is the audit of one table, in whose
-place the rows of all stand.
+Each person is read as a sequence, of the rows of all tables in their places, or by one row as who knows it sees them.
+By the first reading tables are joined one after the other, by the second each along its whole path from people; what
+follows is the audit of one table, in whose place the rows of all stand.
 """
 
 from __future__ import annotations
@@ -15,16 +15,15 @@ from pathlib import Path
 from ldiv_db.auditing.audit import Audit, Judging, Observer, audit_table
 from ldiv_db.auditing.centres import require_within
 from ldiv_db.auditing.check import AuditRequest, check_request, request_problems
+from ldiv_db.auditing.joined_tables import EveryRow, JoinedTables, with_column
 from ldiv_db.auditing.kept import warn_of_release
+from ldiv_db.auditing.one_row import OneRow
 from ldiv_db.auditing.published_table import PublishedTable
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of, missing_columns
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one
-from ldiv_db.database.errors import AuditError, refuse
-from ldiv_db.database.names import Identifier, Relation
-from ldiv_db.database.queries import Where
-from ldiv_db.database.table_queries import ColumnName
+from ldiv_db.database.errors import refuse
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.published import open_target
@@ -33,7 +32,6 @@ from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.schema import members_of
 from ldiv_db.policy.sensitive import absent_values
 from ldiv_db.policy.tables import named_in
-from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.recoding.links import in_order
 from ldiv_db.requirements import ROWS_ALONE, Attribute, Requirement, RequirementSpec
 
@@ -111,7 +109,8 @@ class PublishedTables:
 
     def audits(self, twice: bool | None = None, watch: Observer | None = None) -> list[Audit]:
         """The audits of all tables together, with what is to be said of the columns that are kept."""
-        first, *others = audit_tables(self.engine, self.tables, self.wanted, twice, watch)
+        judging = Judging(watch, twice=twice)
+        first, *others = audit_tables(self.engine, self.tables, self.wanted, judging, self.policy.knows_one)
         return [replace(first, warnings=(*first.warnings, *self.warnings())), *others]
 
     def warnings(self) -> Iterator[str]:
@@ -127,7 +126,7 @@ class PublishedTables:
     def joined(self) -> Iterator[JoinedTables]:
         """The tables joined; all that is made of them is dropped at the end."""
         with self.engine.scope():
-            yield JoinedTables.of(self.engine, self.tables)
+            yield JoinedTables.of(self.engine, self.tables, whole=self.policy.knows_one)
 
 
 def check_tables(
@@ -153,131 +152,42 @@ def judged_of(wanted: Mapping[str, Sequence[Requirement]]) -> dict[str, Sequence
     return {name: [one for one in own if not name or one not in of_all] or own for name, own in wanted.items()}
 
 
+#: A second reading where that takes little time.
+CHEAPLY = Judging(twice=None)
+
+
 def audit_tables(
     engine: Engine,
     tables: Sequence[PublishedTable],
     wanted: Mapping[str, Sequence[Requirement]],
-    twice: bool | None = None,
-    watch: Observer | None = None,
+    judging: Judging = CHEAPLY,
+    knows_one: bool = False,
 ) -> list[Audit]:
     """The audits of all tables together, one a sensitive column of any, and of people alone under an empty name.
 
-    Each table comes after that which its rows belong to. Raises AuditError if a row belongs to nobody.
+    Who is protected against `knows_one` row of the person sought, or all rows of everybody. Each table comes after that
+    which its rows belong to. Raises AuditError if a row belongs to nobody, or who knows one row finds several labels.
     """
     audits, rows = [], {table.name: engine.count(table.rows) for table in tables}
     with engine.scope():
-        joined = JoinedTables.of(engine, tables)
-        people = joined.people()
-        second = _SecondReading.of(engine, tables, joined.count)
+        joined = JoinedTables.of(engine, tables, whole=knows_one)
+        reading = (OneRow if knows_one else EveryRow).of(joined)
         for name, requirements in judged_of(wanted).items():
-            own = _with_column(tables, name)
+            own = with_column(tables, name)
+            if own is not None and not engine.count(joined.rows[own.name]):
+                continue  # nobody has a row of that table
             with engine.scope():
-                first = joined.seen(people, name)
-                if own is not None and not engine.count(first.table):
-                    continue  # nobody has a row of that table
-                subject = replace(first, position="place", again=second.again(first, name))
-                audit = audit_table(engine, subject, name, requirements, judging=Judging(watch, twice=twice))
+                audit = _audit(reading, name, requirements, judging)
             audits.append(replace(audit, rows=rows[own.name] if own else sum(rows.values())))
     return audits
 
 
-@dataclass(frozen=True)
-class JoinedTables:
-    """Published tables, and the `rows` of each with whose they are and their places."""
-
-    engine: Engine
-    tables: Sequence[PublishedTable]
-    rows: Mapping[str, Relation]
-
-    @classmethod
-    def of(cls, engine: Engine, tables: Sequence[PublishedTable]) -> JoinedTables:
-        """The tables joined; raises AuditError if a row belongs to nobody."""
-        found: dict[str, Relation] = {}
-        for table in tables:
-            columns = [Renamed(column, Identifier(f"v{i}")) for i, column in enumerate(table.sensitive.values())]
-            found[table.name] = engine.materialise(
-                "joined",
-                "auditing/tables/join_rows",
-                published=table.rows,
-                above=found.get(table.above),
-                number=str(table.number),
-                owner=table.owner,
-                key=table.key,
-                position=table.position,
-                labels=table.labels,
-                sensitive=columns,
-            )
-            if left := engine.count(table.rows) - engine.count(found[table.name]):
-                raise AuditError(f"{left:,} rows of {table.name} belong to nobody, or to several")
-            if table.above and (again := _repeated(engine, found[table.above])):  # which may stand for rows of nobody
-                what = f"{again:,} keys of {table.above} repeat, so that rows of {table.name} belong to several"
-                raise AuditError(what)
-        return cls(engine, tables, found)
-
-    @property
-    def count(self) -> int:
-        """How many rows all tables have."""
-        return sum(map(self.engine.count, self.rows.values()))
-
-    def people(self, known: Iterable[str] | None = None) -> Relation:
-        """(person, labels): who has rows in tables of these names, by default in any, and what those show of them."""
-        read = list(self.rows.values()) if known is None else [self.rows[name] for name in known]
-        return self.engine.materialise("people", "auditing/tables/show_people", known=read)
-
-    def seen(self, people: Relation, name: str) -> Subject:
-        """The people who are shown, each with their values of a sensitive column, or by themselves."""
-        own = _with_column(self.tables, name)
-        if own is None:
-            return Subject(people, ["labels"], person="person")
-        told: list[ColumnName] = ["person", "place", (f"v{list(own.sensitive).index(name)}", name)]
-        rows = self.rows[own.name]
-        seen = self.engine.join("seen", rows, people, "person", left_columns=told, right_columns=["labels"])
-        return Subject(seen, ["labels"], person="person", same=own.same)
-
-
-def _repeated(engine: Engine, joined: Relation) -> int:
-    """How many rows have a key that another has as well."""
-    keys = engine.select("keys", joined, "key", where=[Where("key", None, "<>")])
-    return engine.count(keys) - engine.count(engine.select("keys", keys, "key", distinct=True))
-
-
-def _with_column(tables: Sequence[PublishedTable], name: str) -> PublishedTable | None:
-    """The table that has a sensitive column; None for people alone."""
-    return next((table for table in tables if name in table.sensitive), None)
-
-
-_PATHS = "auditing/tables/list_paths"
-
-
-@dataclass(frozen=True)
-class _SecondReading:
-    """The tables joined along their whole paths from people, and what `people` (who, shown) show in all of them."""
-
-    engine: Engine
-    tables: Sequence[PublishedTable]
-    people: Relation
-
-    @classmethod
-    def of(cls, engine: Engine, tables: Sequence[PublishedTable], rows: int) -> _SecondReading:
-        """The reading of tables in which the first found so many rows; raises AuditError if it finds others."""
-        paths = [_path(tables, table) for table in tables]
-        every = engine.materialise("paths", _PATHS, paths=paths, value=None, sensitive=None)
-        if rows != engine.count(every):
-            raise AuditError(f"one reading found {rows:,} rows of people, another {engine.count(every):,}")
-        return cls(engine, tables, engine.materialise("sequences", "auditing/tables/list_sequences", rows=every))
-
-    def again(self, first: Subject, name: str) -> Subject:
-        """What is read in the place of the first reading of a sensitive column, or of people alone."""
-        own, table = _with_column(self.tables, name), self.people
-        if own is not None:
-            told = {"value": own.sensitive[name], "sensitive": Identifier(name)}
-            rows = self.engine.materialise("paths", _PATHS, paths=[_path(self.tables, own)], **told)
-            known: list[ColumnName] = ["who", "turn", name]
-            table = self.engine.join("again", rows, self.people, "who", left_columns=known, right_columns=["shown"])
-        return replace(first, table=table, labels=["shown"], person="who", position="turn")
-
-
-def _path(tables: Sequence[PublishedTable], table: PublishedTable) -> list[PublishedTable]:
-    """The tables from people to this one."""
-    above = next((other for other in tables if other.name == table.above), None)
-    return [*(_path(tables, above) if above else ()), table]
+def _audit(reading: OneRow | EveryRow, name: str, requirements: Sequence[Requirement], judging: Judging) -> Audit:
+    """The audit of a sensitive column, or of people alone: by all rows of people, and by the one that is known."""
+    engine, of_rows = reading.joined.engine, [one for one in requirements if one.each == "row"]
+    others = [one for one in requirements if one not in of_rows]
+    audits = [audit_table(engine, reading.subject(name), name, others, judging=judging)] if others else []
+    if of_rows and isinstance(reading, OneRow):
+        audits.append(audit_table(engine, reading.of_rows(name), name, of_rows, judging=judging))
+    verdicts = {verdict.requirement: verdict for audit in audits for verdict in audit.verdicts}
+    return replace(audits[0], verdicts=tuple(verdicts[one] for one in requirements))

@@ -41,6 +41,8 @@ class NewTables:
     public: Mapping[str, Table]
     wanted: Mapping[str, Sequence[Requirement]]
     last: int = 0
+    #: Whether who is protected against knows one row of the person sought, or else all.
+    knows_one: bool = False
 
     def published(self, where: Tables) -> list[PublishedTable]:
         """The tables that belong to people, as the audit reads them where they are."""
@@ -69,7 +71,7 @@ class NewTables:
     def audit(self, where: Tables) -> tuple[list[Audit], list[PublishedTable]]:
         """The audits of new rows, and the tables that they were read from; raises AuditError if one fails."""
         read = [self._as_written(self.members[table.name], table) for table in self.published(where)]
-        audits = audit_tables(self.engine, read, self.wanted) if read else []
+        audits = audit_tables(self.engine, read, self.wanted, knows_one=self.knows_one) if read else []
         require_good(audits)
         return audits, read
 

@@ -11,6 +11,9 @@ from ldiv_db.database.names import Relation
 
 #: People with more units than this, so that all their shares are whole numbers of them, are refused by shares.
 MOST_UNITS = 10**9
+#: The units of a person whose rows share them evenly, where one of these is known: exact for up to 22 rows, else shares
+#: are rounded up.
+ROW_UNITS = lcm(*range(1, 23))
 
 
 def person_units(sizes: Sequence[int]) -> int:

@@ -191,6 +191,10 @@ class Requirement(RequirementSyntax, RequirementTraits):
         of_classes = {name: getattr(classes, name) for name in OF_CLASSES if name in taken}
         return steps.materialise(self.name, template, **of_classes, **self.params(template) | more)
 
+    def of_units(self, unit: int) -> Requirement:
+        """The same on classes in which everybody is so many units, and of whom other requirements count the people."""
+        return self
+
     @property
     def of_classes(self) -> Requirement:
         """What algorithms ask of each class, where a whole table may have less."""

@@ -281,6 +281,9 @@ class AlphaK(ShareRequirement):
     def largest_share(self) -> Fraction:
         return Fraction(self.alpha)
 
+    def of_units(self, unit: int) -> AlphaK:
+        return self if unit == 1 else replace(self, k=1)
+
     def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
         alpha = max(self.alpha, Decimal(rounded(distribution.counts[0] / distribution.rows, 9, up=True)))
         return {"alpha": alpha, "k": min(self.k, distribution.rows)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ldiv_db.database.engine import Engine
@@ -66,6 +66,15 @@ class Verdict:
     def otherwise(self) -> str:
         """The words that a message adds where the second reading disagrees."""
         return "" if self.agrees else f"; a second reading found {self.second:,}: one of the two is wrong, report it"
+
+    def by_units(self, requirement: Requirement, unit: int) -> Verdict:
+        """The verdict on a requirement that was judged on so many units of each person, or row."""
+        if unit == 1:
+            return self
+        worst = self.worst_rows and self.worst_rows // unit
+        margin = None if self.margin is None else self.margin / unit
+        violating = self.violating_rows // unit
+        return replace(self, requirement=requirement, worst_rows=worst, margin=margin, violating_rows=violating)
 
     def as_dict(self) -> dict[str, Any]:
         return {

@@ -272,7 +272,7 @@ def new_tables(ready: PreparedTables, members: Mapping[str, NewClasses]) -> NewT
     """What is published of all tables."""
     opened = ready.whose.opened
     given = (ready.task.engine, opened.policy.tables, members, opened.public, ready.task.wanted)
-    return NewTables(*given, last=ready.whose.last)
+    return NewTables(*given, last=ready.whose.last, knows_one=opened.policy.knows_one)
 
 
 def rehearse_tables(ready: PreparedTables) -> tuple[Result, list[PublishedTable]]:
@@ -280,5 +280,5 @@ def rehearse_tables(ready: PreparedTables) -> tuple[Result, list[PublishedTable]
     draft = draft_tables(ready, Context(), False, time.perf_counter())
     several = draft.several
     tables = several.published({name: classes.table() for name, classes in several.members.items()})
-    require_good(audit_tables(ready.task.engine, tables, several.wanted))
+    require_good(audit_tables(ready.task.engine, tables, several.wanted, knows_one=several.knows_one))
     return draft.result, tables

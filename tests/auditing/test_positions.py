@@ -174,7 +174,7 @@ def test_a_wrong_plan_is_found_by_each_reading(
         ({"require": [{"k": 3, "each": "position"}]}, "require.0.each: asks nothing of values"),
         ({"require": [{"t_closeness": 0.5, "each": "position"}]}, "compares classes with people who lack some"),
         ({"require": [{"unique_distinct": 2, "each": "position"}]}, "is about rows of one value"),
-        ({"require": [{"distinct": 3, "each": "row"}]}, "`each` takes `position`"),
+        ({"require": [{"distinct": 3, "each": "row"}]}, "of a row is of who knows one"),
     ],
 )
 def test_what_does_not_go_with_it_is_refused_by_name(change: dict[str, Any], message: str) -> None:

@@ -13,7 +13,7 @@ from strategies import some
 
 import ldiv_db
 from ldiv_db import PolicyError
-from ldiv_db.auditing import tables as auditing
+from ldiv_db.auditing import joined_tables
 from ldiv_db.database import templates
 from ldiv_db.database.errors import AuditError
 from ldiv_db.publishing import tables_draft
@@ -121,7 +121,7 @@ def test_a_table_that_is_not_what_was_planned_publishes_nothing(
 
 @pytest.mark.slow
 def test_readings_that_find_other_rows_publish_nothing(published: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(auditing, "_path", lambda tables, table: [table])
+    monkeypatch.setattr(joined_tables, "path_of", lambda tables, table: [table])
     with pytest.raises((AuditError, ldiv_db.DatabaseError)):
         run(published[0])
 

@@ -19,6 +19,8 @@
         {% do ldiv.refuse(test, "cannot judge " ~ measure.label ~ " of " ~ of ~ "; `ldiv check` can") %}
     {% elif people and others %}
         {% do ldiv.refuse(test, "cannot judge people by what others know; `ldiv check` can") %}
+    {% elif several and people and people.lacking and "logs" in measure.beside %}
+        {% do ldiv.refuse(test, "cannot judge " ~ measure.label ~ " of people who lack values; `ldiv check` can") %}
     {% endif %}
     {{ return(adapter.dispatch("violations", "ldiv")(
         asked.table, names, value, measure.label ~ others ~ about, measure, members, people
@@ -59,7 +61,7 @@ where case when {{ measure.good }} then 0 else 1 end = 1
         select
             {{ classes }},
             v,
-            count(*) as n,
+            {{ "sum(case when lacks then 0 else 1 end)" if people and people.lacking else "count(*)" }} as n,
             sum(case when is_first then 1 else 0 end) as rows_n,
             sum(1 / {{ ldiv.real("members_n") }}) as weight
         from members
@@ -105,6 +107,9 @@ where case when {{ measure.good }} then 0 else 1 end = 1
 {% endfor %}
             max(n) as largest
         from histogram
+{% if people and people.lacking %}
+        where n > 0
+{% endif %}
         group by class_no
     ){{ "," if measure.is_ordered }}
 
@@ -126,6 +131,7 @@ sets as (
 {% if people %}
             {{ people.person }} as who,
             {{ people.position or "null" }} as turn,
+            {{ people.lacking or "false" }} as lacks,
 {% endif %}
             row_number() over () as row_no,
             {{ members.listed }} as listed
@@ -159,11 +165,11 @@ members as (
 {# The people of each class, one for each value that they have there: how many they have, and one of these that is the
    first. A row without a person is of somebody of its own. Where people's rows are in an order a class is those whose rows, one
    after the other, are equal: lists of them, which not every database groups by; if `each` position is a class, it has
-   their rows there. #}
+   their rows there. A row that says so stands for somebody who lacks values, and counts in the size of the class. #}
 {% macro duckdb__people_and_values(table, class_columns, value, members, people, columns, classes) %}
 {% if members %}
 named as (
-        select {{ columns }}, v, who, turn, case when who is null then s.row_no end as nobody
+        select {{ columns }}, v, who, turn, lacks, case when who is null then s.row_no end as nobody
         from sets as s
         left join found as f on f.row_no = s.row_no
     ),
@@ -176,6 +182,7 @@ named as (
             {{ value or "1" }} as v,
             {{ people.person }} as who,
             {{ people.position or "null" }} as turn,
+            {{ people.lacking or "false" }} as lacks,
             case when {{ people.person }} is null then row_number() over () end as nobody
         from {{ table }}
     ),
@@ -200,7 +207,7 @@ named as (
     ),
 {% else %}
     placed as (
-        select {{ columns }}, v, who, nobody
+        select {{ columns }}, v, who, nobody{{ ", lacks" if people.lacking }}
         from named
     ),
 {% endif %}
@@ -209,10 +216,11 @@ named as (
         select
             {{ classes }},
             v,
+            {{ "lacks," if people.lacking }}
             count(*) over (partition by {{ classes }}, who, nobody) as members_n,
             row_number() over (partition by {{ classes }}, who, nobody order by v) = 1 as is_first
         from (
-            select distinct {{ classes }}, v, who, nobody
+            select distinct {{ classes }}, v, who, nobody{{ ", lacks" if people.lacking }}
             from placed
         ) as each_value
     ),

@@ -30,9 +30,9 @@
 
 {% test meets_policy(
     model, policy=none, require=none, quasi_identifiers=none, sensitive=none, class_column=none, individual=none,
-    position=none
+    position=none, lacking=none
 ) %}
-    {% set people = {"person": individual, "position": position} if individual is not none else none %}
+    {% set people = {"person": individual, "position": position, "lacking": lacking} if individual is not none else none %}
     {{ ldiv.test_requirements(
         "meets_policy", model, require, quasi_identifiers, sensitive, class_column, policy, people
     ) }}

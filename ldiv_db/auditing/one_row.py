@@ -1,0 +1,127 @@
+"""What who knows one row of a person sees in published tables: everybody like them who has a row that shows the same.
+
+They know everybody's rows in the tables of people, in which each has one. So people who show the same there are a
+class, `C`, and in it those with a row of another table that shows the same, with the rows that it belongs to, `C(L)`:
+one class for each such label. Classes have people in common. Each is judged by all rows of its people, of whom some
+have none of a table; a requirement on each row by the rows alone that show `L`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ldiv_db.auditing.joined_tables import PATHS, JoinedTables, path_of, value_of, with_column
+from ldiv_db.auditing.published_table import PublishedTable
+from ldiv_db.auditing.second_reading import CHEAP
+from ldiv_db.auditing.subject import Subject
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import AuditError
+from ldiv_db.database.names import Identifier, Relation, Value
+
+
+@dataclass(frozen=True)
+class OneRow:
+    """The readings of joined tables by one row: `people` (person, labels) show their class, `shown` one row or none.
+
+    `of_people` are the tables of people. `again` is the second reading, made of the tables anew.
+    """
+
+    joined: JoinedTables
+    of_people: frozenset[str]
+    people: Relation
+    shown: Relation
+    again: _Again
+
+    @classmethod
+    def of(cls, joined: JoinedTables) -> OneRow:
+        """The readings of tables whose rows show what their whole paths do."""
+        engine, rows = joined.engine, joined.rows
+        of_people = tables_of_people(joined)
+        told = [{"rows": rows[name], "of_people": name in of_people} for name in rows]
+        people = engine.materialise("people", "auditing/tables/show_everybody", tables=told)
+        others = [rows[name] for name in rows if name not in of_people]
+        shown = engine.materialise("shown", "auditing/tables/show_one_row", people=people, others=others)
+        return cls(joined, of_people, people, shown, _Again.of(engine, joined.tables, joined.count))
+
+    def subject(self, name: str) -> Subject:
+        """All people who are shown, each with their values of a sensitive column, or by themselves."""
+        own, engine = with_column(self.joined.tables, name), self.joined.engine
+        if own is None:
+            again = Subject(self.again.known, ["shown"], person="who")
+            return Subject(self.shown, ["labels"], person="person", again=again)
+        column = {"value": value_of(own, name), "sensitive": Identifier(name)}
+        rows = self.joined.rows[own.name]
+        seen = engine.materialise("seen", "auditing/tables/see_values", shown=self.shown, rows=rows, **column)
+        again = Subject(self.again.bags(own, name), ["shown"], same=own.same, person="who", lacking=True)
+        return Subject(seen, ["labels"], same=own.same, person="person", lacking=True, again=again)
+
+    def of_rows(self, name: str) -> Subject:
+        """The rows of the table of a sensitive column, by what who knows one of them sees."""
+        own, engine = with_column(self.joined.tables, name), self.joined.engine
+        assert own is not None  # noqa: S101 - rows alone have no requirement on each
+        column = {"value": value_of(own, name), "sensitive": Identifier(name), "of_people": own.name in self.of_people}
+        given = {"people": self.people, "rows": self.joined.rows[own.name]}
+        seen = engine.materialise("seen", "auditing/tables/see_known_rows", **given, **column)
+        again = self.again.weighed(own, name)
+        return Subject(seen, ["labels"], same=own.same, person="person", of_known_row=True, again=again)
+
+
+def tables_of_people(joined: JoinedTables) -> frozenset[str]:
+    """The tables in which everybody who has a row in any has exactly one."""
+    tables = [table for table in joined.tables if not table.above]
+    told = [{"rows": joined.rows[table.name], "number": Value(table.number)} for table in tables]
+    found = {number for (number,) in joined.engine.rows("auditing/tables/list_of_people", tables=told)}
+    return frozenset(table.name for table in tables if table.number in found)
+
+
+@dataclass(frozen=True)
+class _Again:
+    """The second reading, by the `turns` of the tables of people.
+
+    `people` (who, shown) show their rows in these, and `known` (who, shown) one row more or none.
+    """
+
+    engine: Engine
+    tables: Sequence[PublishedTable]
+    turns: Relation
+    people: Relation
+    known: Relation
+
+    @classmethod
+    def of(cls, engine: Engine, tables: Sequence[PublishedTable], rows: int) -> _Again:
+        """The reading of tables in which the first found so many rows; raises AuditError if it finds others."""
+        paths = [path_of(tables, table) for table in tables]
+        every = engine.materialise("paths", PATHS, paths=paths, value=None, sensitive=None, whole=True)
+        if rows != engine.count(every):
+            raise AuditError(f"one reading found {rows:,} rows of people, another {engine.count(every):,}")
+        alone = [table for table in tables if not table.above]
+        turns = engine.materialise("turns", "auditing/tables/list_single_turns", rows=every, tables=alone)
+        own = engine.select_among("own", every, turns, "turn")
+        people = engine.materialise("sequences", "auditing/tables/list_sequences", rows=own)
+        known = engine.materialise("known", "auditing/tables/list_known", rows=every, people=people, turns=turns)
+        return cls(engine, tables, turns, people, known)
+
+    def bags(self, own: PublishedTable, name: str) -> Relation:
+        """(shown, who, lacks, the sensitive column): all values of everybody, by what they show."""
+        rows = self._values(own, name)
+        given = {"known": self.known, "rows": rows, "sensitive": Identifier(name)}
+        return self.engine.materialise("again", "auditing/tables/list_bags", **given)
+
+    def weighed(self, own: PublishedTable, name: str) -> Subject | None:
+        """The rows of a table by what one of them shows, as often as makes those of everybody count alike.
+
+        None if they are too many.
+        """
+        engine, sensitive = self.engine, Identifier(name)
+        given = {"rows": self._values(own, name), "people": self.people, "turns": self.turns}
+        weighed = engine.materialise("weighed", "auditing/tables/weigh_rows", sensitive=sensitive, **given)
+        if engine.total(weighed, "units") > CHEAP:
+            return None
+        table = engine.materialise("again", "auditing/tables/repeat_rows", rows=weighed, sensitive=sensitive)
+        return Subject(table, ["shown"], same=own.same)
+
+    def _values(self, own: PublishedTable, name: str) -> Relation:
+        """(who, turn, the sensitive column, shown): the rows of a table along their path."""
+        told = {"value": own.sensitive[name], "sensitive": Identifier(name), "whole": True}
+        return self.engine.materialise("paths", PATHS, paths=[path_of(self.tables, own)], **told)

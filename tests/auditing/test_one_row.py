@@ -1,0 +1,113 @@
+"""The audit of tables against who knows one row: tables that are written by hand, each good or bad for a reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+import pytest
+
+import ldiv_db
+from ldiv_db.database.errors import AuditError
+
+POLICY: dict[str, Any] = {
+    "individual": "who",
+    "known": 1,
+    "tables": {
+        "people": {
+            "source": "people", "target": "published.people", "person": "who",
+            "quasi_identifiers": {"age": {"numeric": True}},
+        },
+        "visits": {
+            "source": "visits", "target": "published.visits", "person": "who", "key": "visit",
+            "quasi_identifiers": {"day": {"numeric": True}}, "sensitive": ["illness"],
+        },
+        "labs": {
+            "source": "labs", "target": "published.labs", "parent": {"visit": "visits"},
+            "quasi_identifiers": {"test": {"taxonomy": {"flat": True}}}, "sensitive": ["result"],
+        },
+    },
+    "require": [{"frequency": 2}, {"k": 2}],
+}  # fmt: skip
+#: Four people of one class, who have one to three visits on two days, and tests at some of these.
+VISITS = [
+    (1, 11, "[1 .. 3]", "a"), (1, 12, "[4 .. 6]", "b"), (1, 13, "[4 .. 6]", "c"),
+    (2, 21, "[1 .. 3]", "d"), (2, 22, "[4 .. 6]", "e"), (3, 31, "[1 .. 3]", "f"), (4, 41, "[4 .. 6]", "f"),
+]  # fmt: skip
+LABS = [(11, "x", "hi"), (11, "x", "no"), (21, "x", "mid"), (12, "y", "lo"), (41, "y", "top")]
+
+
+ALL = {"visits.illness", "labs.result", ""}
+
+
+def released(
+    visits: list[Any] = VISITS, labs: list[Any] = LABS, people: list[Any] | None = None
+) -> duckdb.DuckDBPyConnection:
+    con = duckdb.connect(config={"threads": 1})
+    con.execute("""
+        CREATE SCHEMA published;
+        CREATE TABLE published.people (who BIGINT, age VARCHAR);
+        CREATE TABLE published.visits (who BIGINT, visit BIGINT, day VARCHAR, illness VARCHAR);
+        CREATE TABLE published.labs (visit BIGINT, test VARCHAR, result VARCHAR)
+    """)
+    shown = people or [(who, "[20 .. 29]") for who in (1, 2, 3, 4)]
+    for name, rows in (("people", shown), ("visits", visits), ("labs", labs)):
+        if rows:
+            con.executemany(f"INSERT INTO published.{name} VALUES ({', '.join('?' * len(rows[0]))})", rows)
+    return con
+
+
+def checked(con: Any, **changes: Any) -> Any:
+    return ldiv_db.check(con, policy=POLICY | changes, twice=True)
+
+
+def violated(audits: Any) -> set[str]:
+    """The columns, or people alone, on which something does not hold, by two readings that agree."""
+    assert all(verdict.agrees and verdict.second is not None for audit in audits for verdict in audit.verdicts)
+    return {audit.sensitive for audit in audits if not audit.holds}
+
+
+def test_classes_are_people_and_those_with_a_row_that_shows_the_same() -> None:
+    audits = checked(released())
+    assert not violated(audits)
+    assert {audit.sensitive: audit.classes for audit in audits} == {"visits.illness": 5, "labs.result": 5, "": 5}
+    assert all(audit.least_people == 2 for audit in audits)
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        # One of three who have a visit on the first day has what another of them has.
+        ("UPDATE published.visits SET illness = 'd' WHERE visit = 11", {"visits.illness"}),
+        # All visits of who is known by one count, and so do tests of other visits.
+        ("UPDATE published.visits SET illness = 'f' WHERE visit = 13", {"visits.illness"}),
+        ("UPDATE published.labs SET result = 'mid' WHERE test = 'y'", {"labs.result"}),
+        # A label that one person alone has.
+        ("UPDATE published.visits SET day = '[7 .. 9]' WHERE visit = 13", ALL),
+        ("UPDATE published.labs SET test = 'z' WHERE result = 'no'", ALL),
+        ("UPDATE published.people SET age = '[30 .. 39]' WHERE who = 4", ALL),
+        ("DELETE FROM published.labs WHERE result = 'top'", ALL),
+        # A row of somebody else.
+        ("UPDATE published.visits SET who = 4 WHERE visit = 21", {"visits.illness"}),
+        ("UPDATE published.labs SET visit = 31 WHERE result = 'mid'", set()),
+    ],
+)
+def test_what_is_not_good_by_one_row_is_found(change: str, found: set[str]) -> None:
+    con = released()
+    con.execute(change)
+    assert violated(checked(con)) == found
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("UPDATE published.visits SET visit = 11 WHERE visit = 21", "rows of labs belong to nobody, or to several"),
+        ("UPDATE published.labs SET visit = 99 WHERE visit = 41", "1 rows of labs belong to nobody"),
+        ("UPDATE published.visits SET who = NULL WHERE visit = 41", "1 rows of visits belong to nobody"),
+    ],
+)
+def test_rows_of_nobody_are_refused(change: str, message: str) -> None:
+    con = released()
+    con.execute(change)
+    with pytest.raises(AuditError, match=message):
+        checked(con)
