@@ -45,7 +45,7 @@ class PublishedTable:
         """The table of that name of a policy with these, published with such columns."""
         table = tables[name]
         numbers = numbers_as(tables)
-        key = numbers.get((name, table.key or ""))
+        key = numbers.get((name, table.own_key or ""))
         return cls(
             name,
             number,

@@ -27,6 +27,7 @@ from ldiv_db.policy.release_columns import columns_as
 from ldiv_db.policy.resolve import describe
 from ldiv_db.policy.schema import members_of
 from ldiv_db.policy.tables import PolicyTable, named_in, numbers_as
+from ldiv_db.recoding.links import LinkedTable, keyed_tables
 from ldiv_db.recoding.loss import CountErrors, TableLoss, loss_of_tables, nothing_lost
 from ldiv_db.requirements import RequirementSpec
 
@@ -100,7 +101,9 @@ def measure_tables(engine: Engine, policy: Policy, wanted: MeasureRequest, sprea
             weight = sum(qi.weight for qi in described.source.quasi_identifiers)
             losses.append(TableLoss(name, told.loss, weight))
     problems.refuse()
-    joins = _Joins(engine, policy, wanted, sources, published)
+    opened = {name: LinkedTable.opened(engine, name, policy.tables[name], sources[name]) for name in members}
+    keyed = {} if policy.is_apart else {name: one.rows for name, one in keyed_tables(engine, opened).items()}
+    joins = _Joins(engine, policy, wanted, keyed, published)
     linked = [] if policy.is_apart else _pairs(policy.tables, members)
     found = (joins.measure(parent, child) for parent, child in linked)
     counted = tuple(one for one in found if one)
@@ -178,7 +181,7 @@ class _Joins:
         for number, name in enumerate(way, 1):
             table = self.policy.tables[name]
             linked = number > 1 and self.policy.tables[way[number - 2]].above == name
-            key = (table.key if linked else table.person) or table.owner
+            key = (table.own_key if linked else table.person) or table.owner
             own = (Identifier(shown_as.get((name, column), column)) for column in (table.owner, key))
             steps[name] = _Step(number, rows[name], *own)
         shown = [

@@ -111,7 +111,7 @@ def _of_all(policy: Policy) -> Iterator[Problem]:
     elif (order := policy.individual.order) and order not in [table.order for table in policy.tables.values()]:
         what = f"no table has {order} among its columns"
         yield Problem("individual.order", what, "list it under the identifiers of those whose rows are in its order")
-    if policy.key and policy.key not in [table.key for table in policy.tables.values()]:
+    if policy.key and policy.key not in [table.own_key for table in policy.tables.values()]:
         what = f"no table has {policy.key} among its identifiers"
         yield Problem("key", what, "list it there, or give each table a `key` of its own")
 
@@ -143,24 +143,35 @@ def _of_links(policy: Policy, name: str, table: PolicyTable) -> Iterator[Problem
         what = f"takes one of person, parent and public, and has {', '.join(ways)}" if ways else "belongs to nobody"
         way_out = "`person: COLUMN`, or `parent: {COLUMN: TABLE}`; `public: true` publishes it as it is"
         yield Problem("", what, way_out)
-    if table.key and table.key in (table.person, *table.parent):
-        yield Problem("key", f"{table.key} says whose a row is already", "leave it out, and give others `person`")
+    if table.own_key and table.own_key == table.owner:
+        yield Problem("key", f"{table.own_key} says whose a row is already", "leave it out, and give others `person`")
     named = {column.lower() for column in (*table.quasi_identifiers, *table.sensitive)}
-    links: dict[str, list[str | None]] = {"person": [table.person], "parent": [*table.parent], "key": [table.key]}
-    for key, columns in links.items():
-        if found := [column for column in columns if column and column.lower() in named]:
-            yield Problem(key, f"{found[0]} links rows, and is published as a number", "leave it out of other lists")
-    if len(table.parent) > 1:
-        yield Problem("parent", "takes one column, of one table", "make one key of several in a query")
-    for parent in table.parent.values():
-        other = policy.tables.get(parent)
-        if other is None:
-            yield Problem("parent", f"there is no table {parent}", nearest(parent, policy.tables))
-        elif other.key is None:
-            yield Problem("parent", f"{parent} has no key", f"tables: {{{parent}: {{key: COLUMN}}}}")
-        elif not _is_linked(policy, name):
-            what = "leads to no person" if other.public else "leads back to the table itself, never to a person"
-            yield Problem("parent", f"{parent} {what}", "say `person: COLUMN` of one of them")
+    links = {"person" if table.person else "parent": table.owner, "key": table.own_key}
+    for key, column in links.items():
+        if column and column.lower() in named:
+            yield Problem(key, f"{column} links rows, and is published as a number", "leave it out of other lists")
+    if table.above:
+        yield from _of_parent(policy, name, table)
+
+
+def _of_parent(policy: Policy, name: str, table: PolicyTable) -> Iterator[Problem]:
+    """The problems of the table whose rows its own belong to."""
+    parent, other = table.above, policy.tables.get(table.above)
+    if several := [one for one in table.parent.values() if one != parent]:
+        what = f"leads to {parent} and to {several[0]}: a row belongs to one of them"
+        yield Problem("parent", what, "name one, and list the columns of the other under identifiers")
+    elif other is None:
+        yield Problem("parent", f"there is no table {parent}", nearest(parent, policy.tables))
+    elif other.own_key is None:
+        yield Problem("parent", f"{parent} has no key", f"tables: {{{parent}: {{key: COLUMN}}}}")
+    elif len(other.key_parts) != len(table.parent):
+        ways = ", ".join(f"COLUMN: {parent}" for _ in other.key_parts)
+        yield Problem(
+            "parent", f"is not as many columns as the key of {parent}, {other.own_key}", f"parent: {{{ways}}}"
+        )
+    elif not _is_linked(policy, name):
+        what = "leads to no person" if other.public else "leads back to the table itself, never to a person"
+        yield Problem("parent", f"{parent} {what}", "say `person: COLUMN` of one of them")
 
 
 def _of_rows(policy: Policy, name: str, table: PolicyTable) -> Iterator[Problem]:
@@ -169,11 +180,12 @@ def _of_rows(policy: Policy, name: str, table: PolicyTable) -> Iterator[Problem]
         yield Problem("", "takes a name without a dot, which stands before its columns", "rename it")
     if table.public:
         asked = {key: getattr(table, key) for key in ("quasi_identifiers", "sensitive", "order", "key")}
-        for key in (key for key, said in {**asked, "rows": table.rows != "aligned"}.items() if said):
+        others = {"rows": table.rows != "aligned", "orphans": table.orphans != "refuse"}
+        for key in (key for key, said in {**asked, **others}.items() if said):
             yield Problem(key, "is of people, and a public table is published as it is", "list columns under keep")
     for key in (key for key in ("order", "rows") if policy.knows_one and key in table.model_fields_set):
         yield Problem(key, _NO_ORDER, "leave it out, and list the column under another key")
-    if policy.is_series and table.order and not table.key:
+    if policy.is_series and table.order and not table.own_key:
         yield Problem("key", "is required: the column that says which row is which over time", "key: COLUMN")
     if table.rows == "together" and table.order:
         yield Problem("order", "rows that stand together are published in none", "leave it out, or rows: aligned")
@@ -282,7 +294,8 @@ def _with_columns(policy: Policy, table: PolicyTable, own: Mapping[str, Any], wh
     """The policy of a table with its columns; those of keys are not published, but for `whose` its rows are."""
     roles = [*table.identifiers, *table.quasi_identifiers, *table.sensitive, *table.keep]
     taken = {column.lower() for column in (*roles, *whose)}
-    links = [column for column in dict.fromkeys(table.links) if column.lower() not in taken]
+    is_parent = any(other.parent and policy.tables.get(other.above) is table for other in policy.tables.values())
+    links = [column for column in table.links(is_parent) if column.lower() not in taken]
     columns = {"quasi_identifiers": table.quasi_identifiers, "sensitive": table.sensitive, "keep": table.keep}
     identifiers = [*table.identifiers, *links, *([ROW] if policy.is_series else [])]
     beside = {"tables": {}, "target": table.target, "key": None, "nights": None, "known": "all"}
@@ -305,7 +318,12 @@ def as_one(policy: Policy) -> Policy:
 def content_of(policy: Policy) -> Any:
     """What a policy of several tables says of their release beside what it says of each, but for where they are."""
     beside = {"source", "target", "identifiers"}
-    tables = {name: table.model_dump(exclude=beside) for name, table in policy.tables.items()}
+
+    def said(table: PolicyTable) -> dict[str, Any]:
+        unsaid = {"orphans"} if table.orphans == "refuse" else set[str]()  # so that releases before it stay the same
+        return table.model_dump(exclude=beside | unsaid)
+
+    tables = {name: said(table) for name, table in policy.tables.items()}
     return [tables, policy.require, *([policy.known] if policy.knows_one else [])]
 
 

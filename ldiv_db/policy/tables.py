@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, StrictBool
 
@@ -14,13 +14,17 @@ from ldiv_db.policy.settings import Attributes, Individual, QuasiIdentifiers
 from ldiv_db.policy.sources import GivenSource
 from ldiv_db.policy.targets import GivenTarget
 
+#: What stands between the columns of a key of several, in the name of that in which they stand together.
+BETWEEN = ", "
+
 
 class PolicyTable(PolicyPart):
     """One table of a release of several.
 
     Whose its rows are says the column `person`, or the table whose row each belongs to: `parent` is {column: table},
-    the column has that table's `key`. Rows that somebody has several of are published in their `order`, or `together`:
-    in none, with one label. A `public` table belongs to nobody, and its `keep` columns are published as they are.
+    the column has that table's `key`, or each of several columns a part of it. Rows that somebody has several of are
+    published in their `order`, or `together`: in none, with one label. A `public` table belongs to nobody, and its
+    `keep` columns are published as they are.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
@@ -30,7 +34,12 @@ class PolicyTable(PolicyPart):
     person: str | None = None
     parent: dict[str, str] = Field(default_factory=dict)
     public: StrictBool = False
-    key: str | None = None
+    key: str | Annotated[list[str], Field(min_length=1)] | None = Field(
+        default=None, description="the column that is one row's alone, or several that are it together"
+    )
+    orphans: Literal["refuse", "leave_out"] = Field(
+        default="refuse", description="rows that belong to nobody: a NULL, or a key that no row has"
+    )
     order: str | None = None
     rows: Literal["aligned", "together"] = Field(
         default="aligned",
@@ -44,7 +53,22 @@ class PolicyTable(PolicyPart):
     @property
     def owner(self) -> str:
         """The column that says whose, or what row's, a row is; empty where they are nobody's."""
-        return self.person or next(iter(self.parent), "")
+        return BETWEEN.join(self.owner_parts)
+
+    @property
+    def owner_parts(self) -> list[str]:
+        """The columns of its source that say so."""
+        return [self.person] if self.person else [*self.parent]
+
+    @property
+    def own_key(self) -> str | None:
+        """The column that is one row's alone; of several the one in which they stand together."""
+        return BETWEEN.join(self.key_parts) or None
+
+    @property
+    def key_parts(self) -> list[str]:
+        """The columns of its source that are so together."""
+        return [self.key] if isinstance(self.key, str) else self.key or []
 
     @property
     def above(self) -> str:
@@ -69,17 +93,33 @@ class PolicyTable(PolicyPart):
     @property
     def identity(self) -> str:
         """The column that says which row is which over time: its key, or of one row a person or parent whose it is."""
-        return self.key or self.owner
+        return self.own_key or self.owner
 
-    @property
-    def links(self) -> list[str]:
-        """The columns of keys: whose a row is, or the row that it belongs to, and its own."""
-        return [name for name in (self.person, *self.parent, self.key) if name]
+    def links(self, is_parent: bool = True) -> list[str]:
+        """The columns of keys: whose a row is, or the row that it belongs to, and its own, with those of their parts.
+
+        A key of several columns is one of its own where the rows of other tables belong to its.
+        """
+        keys = [*self.key_parts, *([self.own_key] if self.own_key and is_parent else [])]
+        return [name for name in dict.fromkeys((*self.owner_parts, self.owner, *keys)) if name]
 
 
 def named_in(table: str, column: str) -> str:
     """The name of a column of one of several tables."""
     return f"{table}.{column}"
+
+
+def owner_parts(table: PolicyTable, above: PolicyTable | None) -> list[str]:
+    """The columns that say whose its rows are as they stand in the key above: by their names if these are the same."""
+    theirs = above.key_parts if above else []
+    named = {name.lower(): name for name in table.owner_parts}
+    same = named.keys() == {name.lower() for name in theirs}
+    return [named[name.lower()] for name in theirs] if same else table.owner_parts
+
+
+def as_one_name(column: str) -> str:
+    """What the numbers of a key are published as, if nothing else is: the names of its columns in one."""
+    return column.replace(BETWEEN, "_")
 
 
 def numbers_as(tables: Mapping[str, PolicyTable]) -> dict[tuple[str, str], str]:
@@ -91,14 +131,16 @@ def numbers_as(tables: Mapping[str, PolicyTable]) -> dict[tuple[str, str], str]:
     linked = {
         (name, column): of
         for name, table in tables.items()
-        for column, of in ((table.owner, table.above), (table.key if name in parents else None, name))
+        for column, of in ((table.owner, table.above), (table.own_key if name in parents else None, name))
         if column
     }
     kept = {(name, column) for name, table in tables.items() if not table.public for column in table.keep}
     taken: dict[str, str | None] = {column.lower(): None for _, column in kept - linked.keys()}
     found = dict[tuple[str, str], str]()
     for (name, column), of in sorted(linked.items(), key=lambda one: bool(one[1])):  # those of people keep theirs
-        shown, table = column, tables[name]
+        table = tables[name]
+        in_order = BETWEEN.join(owner_parts(table, tables.get(of or ""))) if column == table.owner else column
+        shown = as_one_name(in_order)
         own = {other.lower() for other in (*table.quasi_identifiers, *table.sensitive, *table.keep) if other != column}
         while shown.lower() in own or taken.setdefault(shown.lower(), of) != of:
             shown = f"{of or 'person'}_{shown}"

@@ -6,29 +6,34 @@ A number is drawn by a secret. It says no more than that rows belong together, a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
 from ldiv_db.database.catalog import Column, columns_of
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, count_phrase, nearest, refuse, rows_phrase
 from ldiv_db.database.names import Identifier, Relation
-from ldiv_db.policy.tables import PolicyTable
+from ldiv_db.policy.tables import PolicyTable, owner_parts
 
 
 @dataclass(frozen=True)
 class LinkedTable:
-    """A table that belongs to people, as a policy describes it, and its rows with what their columns are."""
+    """A table that belongs to people, as a policy describes it, and what the columns of its source are.
+
+    `rows` are those of its source that belong to somebody, with a column for each key of several columns.
+    """
 
     name: str
     table: PolicyTable
-    relation: Relation | FileRelation
+    relation: Table
     columns: Mapping[str, Column] = field(repr=False)
+    rows: Table
 
     @classmethod
-    def opened(cls, engine: Engine, name: str, table: PolicyTable, relation: Relation | FileRelation) -> LinkedTable:
-        return cls(name, table, relation, {column.name.lower(): column for column in columns_of(engine, relation)})
+    def opened(cls, engine: Engine, name: str, table: PolicyTable, relation: Table) -> LinkedTable:
+        columns = {column.name.lower(): column for column in columns_of(engine, relation)}
+        return cls(name, table, relation, columns, relation)
 
     @property
     def owner(self) -> str:
@@ -58,12 +63,12 @@ class Linked(Protocol):
     def above(self) -> str: ...
 
 
-Table = TypeVar("Table", bound=Linked)
+One = TypeVar("One", bound=Linked)
 
 
-def in_order(tables: Iterable[Table]) -> list[Table]:
+def in_order(tables: Iterable[One]) -> list[One]:
     """The tables, each after that which its rows belong to."""
-    left, found = list(tables), list[Table]()
+    left, found = list(tables), list[One]()
     while left:
         known = {"", *(table.name for table in found)}
         found += [table for table in left if table.above in known]
@@ -71,13 +76,67 @@ def in_order(tables: Iterable[Table]) -> list[Table]:
     return found
 
 
+# -- rows that are somebody's --------------------------------------------------------------------------
+
+
+def whole_tables(engine: Engine, tables: Mapping[str, LinkedTable]) -> dict[str, LinkedTable]:
+    """The tables with the rows that are somebody's, and keys of several columns as one; raises PolicyError.
+
+    What they read is read again by each statement, so that rows which others write meanwhile are checked again.
+    """
+    refuse(problem for table in tables.values() for problem in _lacking(table))
+    refuse(problem for table in tables.values() for problem in _unlike(tables, table))
+    found = keyed_tables(engine, tables)
+    leaving = [table.name for table in found.values() if table.table.orphans == "leave_out"]
+    register = register_of(engine, found.values()) if leaving else None
+    for name in [table.name for table in in_order(found.values()) if table.name in leaving]:
+        above = found.get(found[name].above)
+        others = above or (register if register and register.name != name else None)
+        found[name] = _owned(engine, found[name], others)
+    check_links(engine, found)
+    return found
+
+
+def keyed_tables(engine: Engine, tables: Mapping[str, LinkedTable]) -> dict[str, LinkedTable]:
+    """The tables with each key of several columns as one."""
+    return {name: _with_keys(engine, table, tables.get(table.above)) for name, table in tables.items()}
+
+
+def _with_keys(engine: Engine, table: LinkedTable, above: LinkedTable | None) -> LinkedTable:
+    """The table with a column for each key of several columns, those of a parent in the order of its key."""
+    parts = {
+        table.table.own_key: table.table.key_parts,
+        table.owner: owner_parts(table.table, above.table if above else None),
+    }
+    made = [
+        {"name": Identifier(name), "parts": [Identifier(table.column(one).name) for one in own]}
+        for name, own in parts.items()
+        if name and len(own) > 1
+    ]
+    if not made:
+        return table
+    columns = [Identifier(column.name) for column in table.columns.values()]
+    rows = engine.view("keyed", "recoding/tables/combine_keys", rows=table.relation, columns=columns, keys=made)
+    return replace(table, rows=rows)
+
+
+def _owned(engine: Engine, table: LinkedTable, others: LinkedTable | None) -> LinkedTable:
+    """The table without rows of nobody, or of none of the others: rows that it names, or people."""
+    key = others and (others.table.own_key if table.above else others.owner)
+    own = {"rows": table.rows, "owner": table.owner, "others": others and others.rows, "key": key}
+    return replace(table, rows=engine.view("owned", "recoding/tables/list_owned_rows", **own))
+
+
+def count_orphans(engine: Engine, table: LinkedTable) -> int:
+    """How many rows of its source belong to nobody, and are left out."""
+    return engine.count(table.relation) - engine.count(table.rows) if table.rows != table.relation else 0
+
+
 # -- checks --------------------------------------------------------------------------------------------
 
 
 def check_links(engine: Engine, tables: Mapping[str, LinkedTable]) -> None:
     """Raise PolicyError with all links that are not whole, each with its counts and a way out."""
-    refuse(problem for table in tables.values() for problem in _lacking(table))
-    refuse(problem for table in tables.values() for problem in _unlike(tables, table))
     parents = {table.above for table in tables.values()}
     found = [problem for table in tables.values() for problem in _broken(engine, tables, table, table.name in parents)]
     refuse([*found, *(() if found else _strangers(engine, tables.values()))])
@@ -85,22 +144,32 @@ def check_links(engine: Engine, tables: Mapping[str, LinkedTable]) -> None:
 
 def _lacking(table: LinkedTable) -> Iterator[Problem]:
     """The columns of links, and of the order, that a table does not have."""
-    said = {"person": table.table.person, "parent": next(iter(table.table.parent), None), "key": table.table.key}
-    for key, name in {**said, "order": table.table.order}.items():
-        if name and name.lower() not in table.columns:
+    of_order = [table.table.order] if table.table.order else []
+    owner = "parent" if table.above else "person"
+    said = {owner: table.table.owner_parts, "key": table.table.key_parts, "order": of_order}
+    for key, name in ((key, name) for key, names in said.items() for name in names):
+        if name.lower() not in table.columns:
             known = [column.name for column in table.columns.values()]
             yield Problem(f"tables.{table.name}.{key}", f"the source has no column {name}", nearest(name, known))
 
 
 def _unlike(tables: Mapping[str, LinkedTable], table: LinkedTable) -> Iterator[Problem]:
-    """A column whose values cannot be those of the one that it links to."""
+    """The columns whose values cannot be those of the ones that they link to."""
     others = [other for other in tables.values() if other.table.person]
     key, other = ("parent", tables[table.above]) if table.above else ("person", others[0])
-    theirs = other.column(other.table.key or "") if table.above else other.column(other.owner)
-    ours = table.column(table.owner)
-    if (ours.is_number, ours.is_time) != (theirs.is_number, theirs.is_time):
-        what = f"{table.owner} is {ours.shown}, and {theirs.name} of {other.name} is {theirs.shown}"
-        yield Problem(f"tables.{table.name}.{key}", what, "CAST one of them in a query as the source")
+    theirs = other.table.key_parts if table.above else other.table.owner_parts
+    for ours, their in zip(owner_parts(table.table, other.table if table.above else None), theirs, strict=True):
+        one, two = table.column(ours), other.column(their)
+        if _read_as(one, len(theirs) > 1) != _read_as(two, len(theirs) > 1):
+            what = f"{ours} is {one.shown}, and {two.name} of {other.name} is {two.shown}"
+            yield Problem(f"tables.{table.name}.{key}", what, "CAST one of them in a query as the source")
+
+
+def _read_as(column: Column, is_part: bool) -> Any:
+    """What the values of two columns have to be alike in to be compared; parts of keys are compared as texts."""
+    if is_part and not column.is_integer:
+        return column.published
+    return column.is_number, column.is_time
 
 
 def _broken(
@@ -108,17 +177,17 @@ def _broken(
 ) -> Iterator[Problem]:
     """Keys that are NULL, or not one row's alone, and references without a partner."""
     under = f"tables.{table.name}"
-    if table.table.key and is_parent:
-        found = _counts(engine, table, table.table.key)
+    if table.table.own_key and is_parent:
+        found = _counts(engine, table, table.table.own_key)
         if found["unknown"]:
             what = f"is NULL in {rows_phrase(found['unknown'])}: nothing can belong to them"
-            yield Problem(f"{under}.key", f"{table.table.key} {what}", "leave them out in a query as the source")
+            yield Problem(f"{under}.key", f"{table.table.own_key} {what}", "leave them out in a query as the source")
         if found["repeated"]:
-            what = f"{rows_phrase(found['repeated'])} share their {table.table.key} with another"
+            what = f"{rows_phrase(found['repeated'])} share their {table.table.own_key} with another"
             yield Problem(f"{under}.key", what, "name a column, or make one in a query, that is one row's alone")
     above = tables.get(table.above)
-    found = _counts(engine, table, table.owner, above, above.table.key if above else None)
-    key, left_out = "parent" if above else "person", "leave them out in a query as the source"
+    found = _counts(engine, table, table.owner, above, above.table.own_key if above else None)
+    key, left_out = "parent" if above else "person", "orphans: leave_out, or a query as the source"
     if found["unknown"]:
         what = f"{table.owner} is NULL in {rows_phrase(found['unknown'])}, which belong to nobody"
         yield Problem(f"{under}.{key}", what, left_out)
@@ -137,7 +206,7 @@ def check_identities(engine: Engine, tables: Iterable[LinkedTable]) -> None:
     problems = []
     for table in tables:
         found, column = _counts(engine, table, table.table.identity), table.table.identity
-        if table.table.key and found["unknown"]:
+        if table.table.own_key and found["unknown"]:
             what = f"{column} is NULL in {rows_phrase(found['unknown'])}, which nothing tells apart over time"
             problems.append(Problem(f"tables.{table.name}.key", what, "leave them out in a query as the source"))
         if found["repeated"]:
@@ -148,25 +217,33 @@ def check_identities(engine: Engine, tables: Iterable[LinkedTable]) -> None:
 
 def _strangers(engine: Engine, tables: Iterable[LinkedTable]) -> Iterator[Problem]:
     """People who have rows, and none in the table that has one row a person; of several that with the most people."""
-    of_people = [table for table in tables if table.table.person]
-    counts = {table.name: _counts(engine, table, table.owner) for table in of_people}
-    registers = [table for table in of_people if not counts[table.name]["repeated"] and not table.table.order]
-    if not registers:
-        return
-    register = max(registers, key=lambda table: int(counts[table.name]["people"]))
-    for table in of_people:
-        found = _counts(engine, table, table.owner, register, register.owner)
-        if found["lacking"]:
+    register = register_of(engine, tables)
+    for table in (table for table in tables if register and table.table.person):
+        found = _counts(engine, table, table.owner, register, register.owner if register else None)
+        if register and found["lacking"]:
             people = count_phrase(found["lacking_values"], "person is", "people are")
             what = f"{people} not in {register.name}, who have {rows_phrase(found['lacking'])}"
-            way_out = f"add them to {register.name}, or leave their rows out in a query as the source"
+            ways = (
+                f"add them to {register.name}, or say orphans: leave_out; where {table.owner} is another key of theirs"
+            )
+            way_out = f"{ways}, join the table that has both in a query as the source"
             yield Problem(f"tables.{table.name}.person", what, way_out)
+
+
+def register_of(engine: Engine, tables: Iterable[LinkedTable]) -> LinkedTable | None:
+    """The table that has one row a person; of several that with the most people, None if there is none."""
+    found = dict[int, LinkedTable]()
+    for table in (table for table in tables if table.table.person and not table.table.order):
+        counts = _counts(engine, table, table.owner)
+        if not counts["repeated"]:
+            found.setdefault(int(counts["people"]), table)
+    return found[max(found)] if found else None
 
 
 def _counts(
     engine: Engine, table: LinkedTable, column: str, other: LinkedTable | None = None, key: str | None = None
 ) -> dict[str, Any]:
-    params = {"rows": table.relation, "column": column, "others": other and other.relation, "key": key}
+    params = {"rows": table.rows, "column": column, "others": other and other.rows, "key": key}
     return engine.record("recoding/tables/count_links", **params)
 
 
@@ -182,18 +259,20 @@ def linked_rows(
     which over time, where it is asked for.
     """
     of_people = [table for table in tables.values() if table.table.person]
-    listed = [{"relation": table.relation, "column": Identifier(table.owner)} for table in of_people]
+    listed = [{"relation": table.rows, "column": Identifier(table.owner)} for table in of_people]
     people = engine.materialise("people", "recoding/tables/number_people", tables=listed, secret=secret)
     parents, numbered = {table.above for table in tables.values()}, {"": people}
     rows = {}
     for table in in_order(tables.values()):
         owners, owner, of_rows = numbered[table.above], Identifier(table.owner), table.name in parents
-        key = Identifier(table.table.key or "") if of_rows else None
-        known: dict[str, Any] = {"rows": table.relation, "owners": owners, "owner": owner, "key": key}
+        key = Identifier(table.table.own_key or "") if of_rows else None
+        known: dict[str, Any] = {"rows": table.rows, "owners": owners, "owner": owner, "key": key}
         if of_rows:
             own = {"secret": f"{secret}:{table.name}:", "of_people": not table.above}
             numbered[table.name] = engine.materialise("keys", "recoding/tables/number_keys", **known, **own)
-        gone = {name.lower() for name in (table.owner, *([table.table.key] if of_rows and table.table.key else []))}
+        gone = {
+            name.lower() for name in (table.owner, *([table.table.own_key] if of_rows and table.table.own_key else []))
+        }
         shown = [Identifier(column.name) for name, column in table.columns.items() if name not in gone]
         added = {
             "columns": shown,

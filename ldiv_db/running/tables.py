@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from ldiv_db.algorithms.base import Algorithm, Task
+from ldiv_db.auditing.references import check_references
 from ldiv_db.auditing.refusals import refuse_people
 from ldiv_db.auditing.tables import judged_of, required_of_people
 from ldiv_db.database.catalog import columns_of
@@ -37,7 +38,7 @@ from ldiv_db.publishing.history import Watch
 from ldiv_db.publishing.refusals import TargetCheck
 from ldiv_db.recoding.encode import Coding, read_source
 from ldiv_db.recoding.encoded import Encoded
-from ldiv_db.recoding.links import LinkedTable, check_links, in_order, linked_rows
+from ldiv_db.recoding.links import LinkedTable, count_orphans, in_order, linked_rows, whole_tables
 from ldiv_db.recoding.shapes import Shapes, shapes_of
 from ldiv_db.recoding.stacked import Member, Stack
 from ldiv_db.recoding.units import Units, asking_each, units_of
@@ -61,6 +62,8 @@ class OpenedTables:
     public: Mapping[str, Table]
     #: Where all tables go.
     destination: Destination
+    #: What is to be said of columns that name people or rows, and are no links.
+    references: Sequence[str]
 
 
 def open_tables(engine: Engine, context: Context, policy: Policy) -> OpenedTables:
@@ -78,9 +81,11 @@ def open_tables(engine: Engine, context: Context, policy: Policy) -> OpenedTable
         for name, table in policy.tables.items()
         if not table.public
     }
-    check_links(engine, linked)
+    linked = whole_tables(engine, linked)
     public = {name: opened[name] for name, table in policy.tables.items() if table.public}
-    return OpenedTables(engine, context, policy, linked, public, destination_of(engine, policy.targets, context.folder))
+    told = check_references(engine, linked, {name: (policy.tables[name], rows) for name, rows in public.items()})
+    destination = destination_of(engine, policy.targets, context.folder)
+    return OpenedTables(engine, context, policy, linked, public, destination, told)
 
 
 @dataclass(frozen=True)
@@ -107,7 +112,7 @@ def resolve_tables(opened: OpenedTables) -> list[MemberTable]:
         policy = policies[linked.name].with_source(Frame(rows[linked.name], str(linked.table.source)))
         with problems.collected(f"tables.{linked.name}"):
             resolved, algorithm = resolve_algorithm(engine, policy, folder)
-            found.append(MemberTable(linked, resolved, algorithm, as_read(engine, policy, linked.relation)))
+            found.append(MemberTable(linked, resolved, algorithm, as_read(engine, policy, linked.rows)))
     refuse(told_once(problems.found))
     return found
 
@@ -315,7 +320,7 @@ def encoded_tables(
     numbers, before, parents = {"": 0}, 0, {one.linked.above for one in tables}
     for number, one in enumerate(tables, 1):
         source, linked = one.resolved.source, one.linked
-        key = linked.table.key if one.name in parents else None
+        key = linked.table.own_key if one.name in parents else None
         columns = {column.name.lower(): column for column in one.resolved.columns}
         kept = {column.name.lower() for column in source.keep}
         links = [n for n in (linked.owner, key, PERSON if linked.above else None) if n and n.lower() not in kept]
@@ -323,15 +328,16 @@ def encoded_tables(
         row = columns[ROW] if unpublished else None
         bare = replace(source, individual=None, counts_people=False, together=False, keep=keep, key=row)
         coding = read_source(engine, bare, context.show_values, keyed=unpublished is not None)
-        if coding.rows_in != engine.count(linked.relation):
-            raise AuditError(f"{one.name}: {coding.rows_in:,} of {engine.count(linked.relation):,} rows are linked")
+        if coding.rows_in != engine.count(linked.rows):
+            raise AuditError(f"{one.name}: {coding.rows_in:,} of {engine.count(linked.rows):,} rows are linked")
         alias = {column.column.name.lower(): column.alias for column in coding.kept}
         owner, own = alias[linked.owner.lower()], alias.get((key or "").lower())
         whose, parent = (alias[PERSON], owner) if linked.above else (owner, None)
         if unpublished:
             encoded = unpublished.encoded(one, coding, own, parent)
         else:
-            encoded = coding.encode()
+            encoded, orphans = coding.encode(), count_orphans(engine, linked)
+            encoded = replace(encoded, rows_in=encoded.rows_in + orphans, left_out=encoded.left_out + orphans)
             engine.drop(coding.snapshot)
         order = Identifier("o1") if source.order else None
         yield Member(number, one.name, encoded, whose, own, parent, numbers[linked.above], order, before)

@@ -13,11 +13,12 @@ from ldiv_db.auditing.kept import warn_of_kept
 from ldiv_db.auditing.published_table import PublishedTable
 from ldiv_db.auditing.tables import audit_tables
 from ldiv_db.database.context import Context
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase, rows_phrase
 from ldiv_db.database.names import Identifier
 from ldiv_db.database.queries import Where
 from ldiv_db.policy.schema import PERSON, content_of
-from ldiv_db.policy.tables import PolicyTable, named_in, numbers_as
+from ldiv_db.policy.tables import BETWEEN, PolicyTable, as_one_name, named_in, numbers_as
 from ldiv_db.policy.targets import Target
 from ldiv_db.publishing.draft import NewClasses
 from ldiv_db.publishing.fingerprints import Fingerprint, hash_rows, take_fingerprint
@@ -25,7 +26,7 @@ from ldiv_db.publishing.history import Published, Reading, Watch, held_against, 
 from ldiv_db.publishing.result import Earlier, Result, Similarity
 from ldiv_db.publishing.tables_draft import NewTables, TablesDraft
 from ldiv_db.recoding.encoded import Renamed
-from ldiv_db.recoding.links import check_links
+from ldiv_db.recoding.links import check_links, count_orphans
 from ldiv_db.recoding.loss import TableLoss, loss_of_tables, measure_recoding
 from ldiv_db.recoding.recode import Assignment, keep_types, plan_recoding
 from ldiv_db.recoding.snapshot import read_columns
@@ -87,6 +88,8 @@ def prepared_people(whose: People, earlier: Earlier, watch: Watch) -> PreparedTa
         *filter(None, (chosen, planned_parts(task, algorithm, policy.part_rows), shapes)),
         *(line for one in tables for line in one.resolved.warnings),
         *told_of_names(policy.tables),
+        *told_of_orphans(engine, tables),
+        *opened.references,
         *(
             f"{one.name}.{line}"
             for one, member in zip(tables, stack.members, strict=True)
@@ -143,8 +146,8 @@ def fingerprint_of(opened: OpenedTables, tables: Sequence[MemberTable], key: str
     above = {one.linked.above for one in tables}
     for one in tables:
         table, source = one.linked.table, one.resolved.source
-        names = {*(column.column.name for column in read_columns(source)), table.owner} - {PERSON}
-        names |= {table.key} if table.key and one.name in above else set()
+        names = {column.column.name for column in read_columns(source)} - {PERSON}
+        names |= {*table.owner_parts, *(table.key_parts if one.name in above else ())}
         named = {name.lower(): Identifier(one.linked.column(name).name) for name in names}
         own = take_fingerprint(engine, one.resolved, one.rows, None, key, named=named)
         each[one.name] = source.name, own
@@ -166,10 +169,19 @@ def secret_of_release(opened: OpenedTables, tables: Sequence[MemberTable], seed:
 def told_of_names(tables: Mapping[str, PolicyTable]) -> Iterator[str]:
     """A line for each column of numbers that has another name in the release than in the source."""
     for (table, column), shown in numbers_as(tables).items():
-        if shown != column:
+        if shown not in (column, as_one_name(column)):
             of = (tables[table].above or "people") if column == tables[table].owner else "its rows"
             what = f"{table}.{column} is published as {shown}: it has numbers of {of}"
-            yield f"{what}, and {column} of another table has others"
+            yield f"{what}, and {column} of another table has others" if BETWEEN not in column else what
+
+
+def told_of_orphans(engine: Engine, tables: Sequence[MemberTable]) -> Iterator[str]:
+    """A line for each table of which rows belong to nobody, and are left out."""
+    for one in tables:
+        if orphans := count_orphans(engine, one.linked):
+            of = f"no row of {one.linked.above}" if one.linked.above else "nobody who is known"
+            verbs = count_phrase(orphans, "row belongs", "rows belong")
+            yield f"{verbs} to {of} by {one.linked.owner} of {one.name}, left out as the policy says"
 
 
 def told_of_shapes(units: Units, rows: Mapping[str, tuple[int, int]], are_waiting: bool) -> str:
@@ -202,7 +214,7 @@ def work_out_tables(ready: PreparedTables, workers: int | None) -> tuple[Plan, l
 def _links(one: NewClasses, of: MemberTable, member: Member, shown: Mapping[tuple[str, str], str]) -> list[Link]:
     """The links of a table, as they are `shown`: whose its rows are, or what rows', and by what others belong to it."""
     table, found = of.linked.table, list[Link]()
-    both = ((member.parent or member.person, table.owner, member.above), (member.key, table.key, member.number))
+    both = ((member.parent or member.person, table.owner, member.above), (member.key, table.own_key, member.number))
     for number, (alias, column, space) in enumerate(both, 2 * member.number):
         if alias is not None and column is not None:
             called = Renamed(Identifier(shown[of.name, column]), Identifier(f"n{number}"))

@@ -112,7 +112,7 @@ NOT = "does not go with tables"
         ({"wards__sensitive": ["beds"], "wards__keep": []}, "tables.wards.sensitive: is of people"),
         ({"stays__key": None}, "tables.labs.parent: stays has no key"),
         ({"labs__parent": {"stay_id": "stay"}}, "tables.labs.parent: there is no table stay"),
-        ({"labs__parent": {"stay_id": "stays", "ward": "wards"}}, "tables.labs.parent: takes one column"),
+        ({"labs__parent": {"stay_id": "stays", "ward": "wards"}}, "tables.labs.parent: leads to stays and to wards"),
         ({"labs__parent": {"ward": "wards"}, "wards__key": "ward"}, "tables.labs.parent: wards leads to no person"),
         (
             {"stays__person": None, "stays__parent": {"lab_id": "labs"}, "labs__key": "lab_id"},
