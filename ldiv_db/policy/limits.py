@@ -157,7 +157,7 @@ FEATURES: Mapping[str, Feature] = {
     "tables": Feature("tables", lambda p: bool(p.tables)),
     "linked tables": Feature("tables", lambda p: bool(p.tables) and not p.is_apart, "tables"),
     "tables apart": Feature("individual.rows", lambda p: p.is_apart, "tables without links"),
-    "known: 1": Feature("known", lambda p: p.knows_one),
+    "known: 1": Feature("known", lambda p: p.knows_one and bool(p.tables)),
     "another algorithm": Feature(
         "algorithm.name", lambda p: p.names_algorithm and p.algorithm.name != DEFAULT_ALGORITHM
     ),

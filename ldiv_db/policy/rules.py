@@ -11,7 +11,7 @@ from ldiv_db.policy.limits import each, is_over_time, limit_problems, links_rows
 from ldiv_db.policy.parts import unreported
 from ldiv_db.policy.rule import Args, PolicyRule
 from ldiv_db.policy.schema import schema_problems
-from ldiv_db.policy.sources import COUNT, DECOMPOSITIONS, GROUP_ID
+from ldiv_db.policy.sources import COUNT, DECOMPOSITIONS, GROUP_ID, UNSPECIFIED
 from ldiv_db.policy.targets import FLAT
 from ldiv_db.requirements.spec import RowsOf
 
@@ -73,7 +73,7 @@ def _of_parts(policy: Policy) -> Iterator[Args]:
         yield from map(_fields, qi.problems(f"quasi_identifiers.{name}"))
     for name, attribute in policy.sensitive.items():
         yield from map(_fields, attribute.problems(f"sensitive.{name}"))
-    rows: RowsOf = "order" if policy.is_aligned else ""
+    rows: RowsOf = "known" if policy.knows_one else "order" if policy.is_aligned else ""
     for number, spec in enumerate(policy.require):
         yield from map(_fields, spec.problems_among(f"require.{number}", policy.sensitive, rows))
 
@@ -159,7 +159,7 @@ RULES: tuple[PolicyRule, ...] = (
         "give `key` and `individual`",
     ),
     PolicyRule(
-        lambda p: p.knows_one and not p.tables,
+        lambda p: p.knows_one and not p.tables and p.source is UNSPECIFIED,
         "known",
         "of one row is of `tables`",
         "known: all",

@@ -21,7 +21,8 @@ from ldiv_db.policy.tables import PolicyTable, owner_parts
 class LinkedTable:
     """A table that belongs to people, as a policy describes it, and what the columns of its source are.
 
-    `rows` are those of its source that belong to somebody, with a column for each key of several columns.
+    `rows` are those of its source that belong to somebody, with a column for each key of several columns. Unless they
+    are published `in_order` nobody need say what that is.
     """
 
     name: str
@@ -29,11 +30,14 @@ class LinkedTable:
     relation: Table
     columns: Mapping[str, Column] = field(repr=False)
     rows: Table
+    in_order: bool = True
 
     @classmethod
-    def opened(cls, engine: Engine, name: str, table: PolicyTable, relation: Table) -> LinkedTable:
+    def opened(
+        cls, engine: Engine, name: str, table: PolicyTable, relation: Table, in_order: bool = True
+    ) -> LinkedTable:
         columns = {column.name.lower(): column for column in columns_of(engine, relation)}
-        return cls(name, table, relation, columns, relation)
+        return cls(name, table, relation, columns, relation, in_order)
 
     @property
     def owner(self) -> str:
@@ -48,7 +52,11 @@ class LinkedTable:
     def needs_order(self, is_parent: bool) -> bool:
         """True if rows of one person, or parent, differ in what is published, and nothing says which comes first."""
         table = self.table
-        return not table.order and (is_parent or bool(table.quasi_identifiers and table.rows == "aligned"))
+        return (
+            self.in_order
+            and not table.order
+            and (is_parent or bool(table.quasi_identifiers and table.rows == "aligned"))
+        )
 
     def column(self, name: str) -> Column:
         return self.columns[name.lower()]

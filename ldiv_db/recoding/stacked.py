@@ -49,6 +49,11 @@ class Stack:
     encoded: Encoded
     owners: Mapping[Identifier, Member]
 
+    @property
+    def people(self) -> int:
+        """How many people have rows."""
+        return self.encoded.individual.distribution.distinct if self.encoded.individual else 0
+
     def by_depth(self) -> Iterator[list[Member]]:
         """The members whose rows are people's, those whose rows belong to these, and so on."""
         found = [member for member in self.members if not member.above]

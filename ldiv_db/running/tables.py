@@ -19,7 +19,7 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Context, Listener
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import AuditError, InfeasibleError, refuse, refused
+from ldiv_db.database.errors import AuditError, refuse, refused
 from ldiv_db.database.names import Identifier
 from ldiv_db.display import Shown
 from ldiv_db.policy.document import Policy
@@ -42,12 +42,13 @@ from ldiv_db.recoding.links import LinkedTable, count_orphans, in_order, linked_
 from ldiv_db.recoding.shapes import Shapes, shapes_of
 from ldiv_db.recoding.stacked import Member, Stack
 from ldiv_db.recoding.units import Units, asking_each, units_of
-from ldiv_db.requirements import Attribute, Requirement
+from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.values import Named
 from ldiv_db.running.foreseen import Prepared
 from ldiv_db.running.remedies import WhatIf
 from ldiv_db.running.rights import require_rights
 from ldiv_db.running.run_spec import make_algorithm, resolve_algorithm, resolve_requirements
+from ldiv_db.solving.known_rows import known_task
 from ldiv_db.solving.level_search import LevelSearch
 
 
@@ -73,11 +74,9 @@ def open_tables(engine: Engine, context: Context, policy: Policy) -> OpenedTable
         raise refused(
             "individual.rows", "is of tables by themselves, and this is about several that are linked", "aligned"
         )
-    if policy.knows_one:
-        raise InfeasibleError("no search makes labels of `known: 1` yet: leave it out, and all rows are known")
     opened = open_each(engine, policy, context.folder, "source", policy.tables)
     linked = {
-        name: LinkedTable.opened(engine, name, table, opened[name])
+        name: LinkedTable.opened(engine, name, table, opened[name], in_order=not policy.knows_one)
         for name, table in policy.tables.items()
         if not table.public
     }
@@ -148,6 +147,8 @@ def _check_target(opened: OpenedTables, name: str, policy: Policy, types: Mappin
     require_rights(opened.destination, policy, name)
 
 
+#: What is required of each sensitive column, by its name after that of its table.
+_Wanted = dict[str, list[Requirement]]
 # -- people --------------------------------------------------------------------------------------------
 
 
@@ -165,7 +166,7 @@ class People:
     last: int = 0
 
     @cached_property
-    def required(self) -> tuple[dict[str, list[Requirement]], list[Named]]:
+    def required(self) -> tuple[_Wanted, list[Named]]:
         """What is required of them, and the values with thresholds of their own that no row has."""
         return self._required(self.opened.policy, self.tables)
 
@@ -175,11 +176,15 @@ class People:
         Raises InfeasibleError if there are no such levels.
         """
         policy, listener = self.opened.policy, self.opened.context.listener
+        if policy.knows_one:
+            return *known_task(self._task(policy, self.tables, self.required[0], listener), self.stack), ""
         return self._search(policy, self.tables, self.required[0], listener).found(self._shapes)
 
     def by_others(self) -> WhatIf | None:
-        """What becomes of them by other policies; None where they have no labels."""
+        """What becomes of them by other policies; None where they have no labels, or one row is known."""
         policy, quiet = self.opened.policy, Listener()
+        if policy.knows_one:
+            return None
         task = self._search(policy, self.tables, self.required[0], quiet).joined(self._shapes)
 
         def again(other: Policy) -> tuple[Algorithm, Task]:
@@ -203,9 +208,7 @@ class People:
     def _shapes(self) -> Shapes:
         return shapes_of(self.opened.engine, self.stack, self.secret)
 
-    def _required(
-        self, policy: Policy, tables: Sequence[MemberTable]
-    ) -> tuple[dict[str, list[Requirement]], list[Named]]:
+    def _required(self, policy: Policy, tables: Sequence[MemberTable]) -> tuple[_Wanted, list[Named]]:
         """What is required of each sensitive column's people, and of those alone who have no value of any."""
         wanted, absent = dict[str, list[Requirement]](), list[Named]()
         for one, member in zip(tables, self.stack.members, strict=True):
@@ -225,19 +228,19 @@ class People:
         return units_of(self.opened.engine, owned, together=True)
 
     def _search(
-        self,
-        policy: Policy,
-        tables: Sequence[MemberTable],
-        wanted: dict[str, list[Requirement]],
-        listener: Listener,
+        self, policy: Policy, tables: Sequence[MemberTable], wanted: _Wanted, listener: Listener
     ) -> LevelSearch:
+        stack = replace(self.stack, encoded=asking_each(self.stack.encoded, policy.require))
+        task = replace(self._task(policy, tables, wanted, listener), encoded=stack.encoded)
+        return LevelSearch(task, tables[0].algorithm, stack)
+
+    def _task(self, policy: Policy, tables: Sequence[MemberTable], wanted: _Wanted, listener: Listener) -> Task:
+        """The task of all rows, before people are made of them."""
         every = [found for own in wanted.values() for found in own]
         forms = {named_in(t.name, name): form for t in tables for name, form in t.resolved.released.forms.items()}
         heard = (listener.on_progress, listener.on_search)
-        stack = replace(self.stack, encoded=asking_each(self.stack.encoded, policy.require))
-        given = (self.opened.engine, stack.encoded, every, policy.seed, *heard, wanted)
-        task = Task(*given, forms=forms, suppression=policy.left_out_at_most, stage=listener.on_stage)
-        return LevelSearch(task, tables[0].algorithm, stack)
+        given = (self.opened.engine, self.stack.encoded, every, policy.seed, *heard, wanted)
+        return Task(*given, forms=forms, suppression=policy.left_out_at_most, stage=listener.on_stage)
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -283,7 +286,7 @@ class PreparedTables(Shown, Prepared):
             "source": policy.reads,
             "target": policy.places,
             "algorithm": self.algorithm.name,
-            "people": sum(level.encoded.row_count for level in self.units.levels),
+            "people": self.whose.stack.people,
             "rows_in": sum(before for before, _ in rows.values()),
             "rows_suppressed": self.feasibility.rows_suppressed,
             "classes_made": self.feasibility.classes,
@@ -298,12 +301,6 @@ class PreparedTables(Shown, Prepared):
             "needs": self.estimate.as_dict(),
             "notes": self.notes,
         }
-
-
-def attributes_of(tables: Sequence[MemberTable]) -> dict[str, Attribute]:
-    """The sensitive columns of all tables, by their names after that of their table."""
-    every = ((one.name, found) for one in tables for found in one.resolved.required.attributes.values())
-    return {named_in(name, found.name): replace(found, name=named_in(name, found.name)) for name, found in every}
 
 
 class Unpublished(Protocol):

@@ -32,6 +32,7 @@ from ldiv_db.recoding.recode import Assignment, keep_types, plan_recoding
 from ldiv_db.recoding.snapshot import read_columns
 from ldiv_db.recoding.stacked import Member, stacked
 from ldiv_db.recoding.units import POSITION, Link, Units, with_numbers
+from ldiv_db.requirements import Attribute
 from ldiv_db.running.classes import divergence, measure_similarity
 from ldiv_db.running.estimate import MEASURING, READING, estimate_run, expected
 from ldiv_db.running.preparation import told_of_lacking, told_of_lengths, told_of_values
@@ -42,13 +43,14 @@ from ldiv_db.running.tables import (
     OpenedTables,
     People,
     PreparedTables,
-    attributes_of,
     check_targets,
     encoded_tables,
     resolve_tables,
 )
+from ldiv_db.running.tables_known import recoded_by_people, told_of_known
 from ldiv_db.solving.auto import Auto
 from ldiv_db.solving.improve import LEAST
+from ldiv_db.solving.known_rows import KnownPlan, KnownTopDown
 from ldiv_db.solving.levels import check_levels
 from ldiv_db.solving.people import plan_of_rows
 from ldiv_db.solving.solve import PartwiseSolver, planned_parts
@@ -83,9 +85,11 @@ def prepared_people(whose: People, earlier: Earlier, watch: Watch) -> PreparedTa
     assert task.units is not None  # noqa: S101 - people are planned
     counts = dict(engine.tally(task.units.members, "member"))
     rows = {m.name: (m.encoded.row_count, counts.get(m.number, 0)) for m in stack.members}
-    shapes = told_of_shapes(task.units, rows, policy.is_series)
+    shapes = [told_of_shapes(task.units, rows, policy.is_series)]
+    if isinstance(algorithm, KnownTopDown):
+        shapes = told_of_known(algorithm.whose, rows)
     known = [
-        *filter(None, (chosen, planned_parts(task, algorithm, policy.part_rows), shapes)),
+        *filter(None, (chosen, planned_parts(task, algorithm, policy.part_rows), *shapes)),
         *(line for one in tables for line in one.resolved.warnings),
         *told_of_names(policy.tables),
         *told_of_orphans(engine, tables),
@@ -166,6 +170,12 @@ def secret_of_release(opened: OpenedTables, tables: Sequence[MemberTable], seed:
     return fingerprint_of(opened, anywhere, str(seed)).secret
 
 
+def attributes_of(tables: Sequence[MemberTable]) -> dict[str, Attribute]:
+    """The sensitive columns of all tables, by their names after that of their table."""
+    every = ((one.name, found) for one in tables for found in one.resolved.required.attributes.values())
+    return {named_in(name, found.name): replace(found, name=named_in(name, found.name)) for name, found in every}
+
+
 def told_of_names(tables: Mapping[str, PolicyTable]) -> Iterator[str]:
     """A line for each column of numbers that has another name in the release than in the source."""
     for (table, column), shown in numbers_as(tables).items():
@@ -202,7 +212,7 @@ def work_out_tables(ready: PreparedTables, workers: int | None) -> tuple[Plan, l
     solver = PartwiseSolver(whose.opened.policy.part_rows, workers, effort)
     by_people = solver.plan(ready.algorithm, task)
     sizes = [rows for _, rows in task.engine.tally(by_people.assigned, "class_id")]
-    plan = plan_of_rows(task, by_people)
+    plan = by_people if isinstance(by_people, KnownPlan) else plan_of_rows(task, by_people)
     both = list(zip(whose.tables, whose.stack.members, strict=True))
     made = [_classes(ready, one, member, plan) for one, member in both]
     shown = numbers_as(whose.opened.policy.tables)
@@ -238,6 +248,8 @@ def _classes(ready: PreparedTables, one: MemberTable, member: Member, plan: Plan
     encoded = replace(encoded, rows=rows, kept=tuple(kept))
     given = ready.whose.stack.classes_of(engine, member, plan.classes, assigned) if plan.classes else None
     recoding = plan_recoding(engine, encoded, Assignment(assigned, classes=given), released.forms)
+    if isinstance(plan, KnownPlan):
+        recoding = recoded_by_people(plan, member, own, encoded, recoding, released.forms)
     if not ready.whose.opened.policy.is_series:  # later nights add to its columns
         recoding = keep_types(engine, recoding, one.resolved.typed)
     asked = {name: ready.task.wanted.get(named_in(one.name, name), ()) for name in one.linked.table.sensitive}

@@ -121,6 +121,8 @@ def check_levels(algorithm: Algorithm, task: Task, show_values: bool) -> Feasibi
     """The feasibility of all levels together; raises InfeasibleError with the reasons of one that cannot be met."""
     says, takes, found = algorithm.traits.explains, algorithm.traits.any_class, list[Feasibility]()
     assert task.units is not None  # noqa: S101 - the caller has looked
+    if not task.units.levels:
+        return algorithm.checked(task)
     left_out = task.units.left_out + task.units.rows.left_out
     for level, own in level_tasks(task):
         try:

@@ -1,0 +1,62 @@
+"""Tables of people of whom one row is known: labels that a group of people has in common, and what a plan says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ldiv_db.database.errors import count_phrase, rows_phrase
+from ldiv_db.database.names import Relation
+from ldiv_db.database.table_queries import ColumnName
+from ldiv_db.policy.release_columns import Form
+from ldiv_db.recoding.encoded import Encoded
+from ldiv_db.recoding.people_columns import PeopleColumns
+from ldiv_db.recoding.recode import Assignment, Recoding, Spans, plan_recoding
+from ldiv_db.recoding.stacked import Member
+from ldiv_db.solving.known_rows import KnownPlan
+
+
+def recoded_by_people(
+    plan: KnownPlan, member: Member, own: Relation, encoded: Encoded, recoding: Recoding, forms: Mapping[str, Form]
+) -> Recoding:
+    """The recoding of a member with one label for all rows of a group of people where these never vary within a person.
+
+    `own` is (row_id among all, own_id) of its rows.
+    """
+    engine, shared = plan.whose.engine, plan.whose.shared_by(member)
+    if not shared:
+        return recoding
+    numbers: list[ColumnName] = [("own_id", "row_id")]
+    people = engine.join("people", plan.people, own, "row_id", left_columns=["class_id"], right_columns=numbers)
+    by_people = plan_recoding(engine, replace(encoded, axes=tuple(shared)), Assignment(people), forms)
+    groups: list[ColumnName] = [("class_id", "group_no")]
+    pairs = engine.join("pairs", recoding.assigned, people, "row_id", left_columns=["class_id"], right_columns=groups)
+    known = {span.axis.code: span for span in by_people.spans}
+    rest = [name for span in recoding.spans if span.axis.code not in known for name in _bounds(span)]
+    more = [name for span in by_people.spans for name in _bounds(span)]
+    left = ["class_id", "rows", *rest]
+    placed = engine.join(
+        "placed", recoding.classes, engine.select("groups", pairs, "class_id", "group_no", distinct=True), "class_id",
+        left_columns=left, right_columns=["group_no"],
+    )  # fmt: skip
+    classes = engine.join(
+        "classes", placed, by_people.classes, ("group_no", "class_id"), left_columns=left, right_columns=more
+    )
+    return replace(recoding, classes=classes, spans=tuple(known.get(s.axis.code, s) for s in recoding.spans))
+
+
+def _bounds(span: Spans) -> list[str]:
+    """The columns of classes that its labels are found by."""
+    return [column.name for column in (span.axis.low, span.axis.high, span.set_no) if column]
+
+
+def told_of_known(whose: PeopleColumns, rows: Mapping[str, tuple[int, int]]) -> list[str]:
+    """Lines on who publishes what, on whose columns are, and on rows that are left out."""
+    every = f"{count_phrase(whose.stack.people, 'person publishes', 'people publish')} rows, whatever their number"
+    left = [f"{rows_phrase(before - after)} of {name}" for name, (before, after) in rows.items() if after < before]
+    out = f"; {', '.join(left)} are left out" if left else ""
+    told = [every + out]
+    if whose.shared:
+        names = ", ".join(axis.name for axis in whose.shared)
+        told.append(f"{names} never vary within a person, so that all rows of a group of people have one label there")
+    return told
