@@ -19,6 +19,8 @@ from ldiv_db.taxonomies.taxonomy import Taxonomy
 
 #: The cost of full generalisation of a quasi-identifier: by LM of that with the largest weight, by NCP of weight 1.
 COST_UNIT = 10**6
+#: More than all quasi-identifiers cost together, of any number of rows that are looked at.
+UNPAYABLE = 2**36
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from math import prod
@@ -32,7 +32,7 @@ from ldiv_db.solving.choose import (
     shares_decide,
 )
 from ldiv_db.solving.improve import EFFORTS, LEAST, Effort, Name, stages, told_of_columns
-from ldiv_db.solving.trials import Contest, Solve, Trial, within
+from ldiv_db.solving.trials import Contest, Solve, Trial, take_best, within
 
 #: Of a table of up to so many cells `peel` is tried too: on 40 random ones the mean LM went from .280 to .260.
 TINY = 100
@@ -60,6 +60,14 @@ class Chooser(Algorithm):
     @abstractmethod
     def choose(self, task: Task, solve: Solve) -> Plan:
         """The plan of the algorithm that is chosen, whatever `solve` makes of it; call after `check`."""
+
+    def choose_all(self, tasks: Sequence[Task], solve: Solve) -> list[Plan]:
+        """As `choose`, of several tasks."""
+        return [self.choose(task, solve) for task in tasks]
+
+    def tried_on(self, task: Task) -> Sequence[Algorithm]:
+        """Those that it has do the task, as far as that is known before any work."""
+        return ()
 
     def run(self, task: Task) -> Plan:
         """As `choose`, without a division into parts."""
@@ -104,7 +112,19 @@ class Auto(Chooser):
         notes = (*feasible.notes, _plan_note(tried, left, _is_large(task)), *told)
         return replace(feasible, notes=notes, tries=_names(tried))
 
+    def tried_on(self, task: Task) -> Sequence[Algorithm]:
+        return [found.algorithm for found in within(self._checked(task), self._trials(task))[0]]
+
     def choose(self, task: Task, solve: Solve) -> Plan:
+        return self.choose_all([task], solve)[0]
+
+    def choose_all(self, tasks: Sequence[Task], solve: Solve) -> list[Plan]:
+        tried = [self._tried(task, solve) for task in tasks]
+        best = take_best([(contest, trials, self._effort(contest.task)) for contest, _, trials in tried])
+        return [self._taken(*own, *found) for own, found in zip(tried, best, strict=True)]
+
+    def _tried(self, task: Task, solve: Solve) -> tuple[Contest, list[Trial], list[Trial]]:
+        """The contest of a task, with the trials of a sample of its rows, and of all."""
         found, budget, before = self._checked(task), self._trials(task), list[Trial]()
         suppress = self._suppress or task.suppression is not None
         if _is_large(task) and len(within(found, budget)[0]) > 1:
@@ -112,10 +132,14 @@ class Auto(Chooser):
                 found, before = Contest(solve, _sampled(task), suppress).ranked(found, budget)
             budget = 0
         contest = Contest(solve, task, suppress)
-        trials = contest.try_all(found, budget)
-        best, better = contest.take_best(trials, self._effort(task))
+        return contest, before, contest.try_all(found, budget)
+
+    def _taken(
+        self, contest: Contest, before: Sequence[Trial], trials: Sequence[Trial], best: Trial, better: Trial
+    ) -> Plan:
+        """The plan of the trial that is the best, with what is told of all."""
         assert better.plan is not None  # noqa: S101 - the best has one
-        tried = [*before, *trials]
+        task, tried = contest.task, [*before, *trials]
         search = better.plan.search | {"tried": [trial.as_dict() for trial in tried]}
         search["effort"] = "quick" if self._effort(task) is LEAST else self.options.effort
         told = partial(_trials_note, tried, best, better)

@@ -17,12 +17,14 @@ on people of a population.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 from ldiv_db.algorithms.base import Algorithm, Plan, Stages, Task
 from ldiv_db.algorithms.costs import COST_UNIT
+from ldiv_db.algorithms.local.strata import kind_of
 from ldiv_db.algorithms.local.stratified import SPLITS
 from ldiv_db.algorithms.neighbours.passes import (
     ASKED,
@@ -31,10 +33,10 @@ from ldiv_db.algorithms.neighbours.passes import (
     Improving,
     Pass,
     Spared,
-    improve,
     margins_of,
 )
 from ldiv_db.algorithms.neighbours.regroup import REGROUP
+from ldiv_db.algorithms.neighbours.several import improve_all
 from ldiv_db.algorithms.neighbours.trades import FLOWS, TRADES
 from ldiv_db.algorithms.priced.priced import needed, priced
 from ldiv_db.database.engine import Engine
@@ -169,32 +171,66 @@ def stages(task: Task, algorithm: str, effort: Effort) -> Stages:
     return [(IMPROVING, work * effort.lasting)] if work else []
 
 
-def improved(task: Task, algorithm: str, plan: Plan, effort: Effort, loss: float | None = None) -> tuple[Plan, float]:
-    """The algorithm's plan after improvements that gain what the effort asks, if it loses less then, and its loss.
+@dataclass(frozen=True)
+class Improvable:
+    """An algorithm's plan of a task, what it loses, and the effort by which it may be improved."""
 
-    `loss` is what it loses before, where that is known. The classes of a plan in parts have been through them.
+    task: Task
+    algorithm: str
+    plan: Plan
+    effort: Effort
+    loss: float
+
+    @cached_property
+    def passes(self) -> tuple[Pass, ...]:
+        """What the plan is taken through: none if it was made in parts, whose classes have been through passes."""
+        found = improvements(self.task, self.algorithm, self.effort) if self.plan.parts == 1 else ()
+        if self.task.compares_with_table and self.plan.row_count(self.task.engine) < self.task.encoded.row_count:
+            return ()  # classes were judged by all rows, and would be by those that are published
+        return found
+
+    def asked_of(self, task: Task) -> int:
+        """What its passes must gain with the rows of a task; rounds take longer with more quasi-identifiers."""
+        asked, compared = self.effort.asked or 0, self.effort.every and task.compares_with_table
+        # Compared with the whole table a round gains little, for many rounds: flows wait for what others give back.
+        return (asked // 2 if compared else asked) * (1 + (len(task.encoded.axes) - 1) // MANY_COLUMNS)
+
+    def after(self, assigned: Relation, search: Mapping[str, Any]) -> tuple[Plan, float]:
+        """The plan with other classes, and what it loses, if that is less; the classes of the other are dropped."""
+        better = replace(self.plan, assigned=assigned, search={**self.plan.search, **search})
+        less = mean_loss(self.task, better)
+        worse = assigned if less >= self.loss else self.plan.assigned
+        self.task.engine.drop(worse)
+        return (self.plan, self.loss) if worse is assigned else (better, less)
+
+
+def improved(plans: Sequence[Improvable]) -> list[tuple[Plan, float]]:
+    """The plans after improvements that gain what the effort asks, if they lose less then, and their losses.
+
+    Those of tasks that can be strata of one are improved at once.
     """
-    passes, loss = improvements(task, algorithm, effort), mean_loss(task, plan) if loss is None else loss
-    if plan.parts > 1 or not passes or effort.asked is None:
-        return plan, loss
-    if task.compares_with_table and plan.row_count(task.engine) < task.encoded.row_count:
-        return plan, loss  # classes were judged by all rows, and would be by those that are published
-    # Compared with the whole table a round gains little, for many rounds: flows wait for what other flows give back.
-    asked = effort.asked // 2 if effort.every and task.compares_with_table else effort.asked
-    asked *= 1 + (len(task.encoded.axes) - 1) // MANY_COLUMNS
-    plan = plan.in_rows(task.engine)
-    with task.engine.scope() as scope:
-        assigned = task.engine.copy("assigned", plan.assigned)
-        assigned, courses = improve(passes, Improving.of(task), assigned, asked)
+    found = [(one.plan, one.loss) for one in plans]
+    alike = dict[Hashable, list[int]]()
+    for i, one in enumerate(plans):
+        kind = kind_of(one.task) if all(step in IMPROVEMENTS for step in one.passes) else None
+        if one.passes:
+            alike.setdefault((kind, one.effort) if kind else i, []).append(i)
+    for numbers in alike.values():
+        for i, better in zip(numbers, _improved([plans[i] for i in numbers]), strict=True):
+            found[i] = better
+    return found
+
+
+def _improved(plans: Sequence[Improvable]) -> Iterator[tuple[Plan, float]]:
+    """The plans of tasks that can be strata of one after the passes of any."""
+    engine, wanted = plans[0].task.engine, {step for one in plans for step in one.passes}
+    passes = plans[0].passes if len(plans) == 1 else tuple(step for step in IMPROVEMENTS if step in wanted)
+    ready = [replace(one, plan=one.plan.in_rows(engine)) for one in plans]
+    tasks, starts = [one.task for one in ready], [engine.copy("assigned", one.plan.assigned) for one in ready]
+    for one, (classes, courses) in zip(ready, improve_all(passes, tasks, starts, plans[0].asked_of), strict=True):
         search: dict[str, Any] = {course.step.name: course.changes for course in courses if course.changes}
         search["improved"] = [course.as_dict() for course in courses if course.changes]
-        better = replace(plan, assigned=assigned, search=plan.search | search)
-        less = mean_loss(task, better)
-        if less >= loss:
-            return plan, loss
-        scope.keep(assigned)
-    task.engine.drop(plan.assigned)
-    return better, less
+        yield one.after(classes, search)
 
 
 def without_outliers(task: Task, algorithm: Algorithm, plan: Plan) -> Plan:

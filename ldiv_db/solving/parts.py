@@ -24,7 +24,7 @@ from ldiv_db.policy.release_columns import Form
 from ldiv_db.recoding.axes import among
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.requirements import Requirement
-from ldiv_db.solving.improve import LEAST, Effort, improved, without_outliers
+from ldiv_db.solving.improve import LEAST, Effort, Improvable, improved, mean_loss, without_outliers
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def solve(work: PartJob, task: Task) -> Plan:
     """The plan of a part's task; of an algorithm that leaves rows out itself no outliers are left out beside these."""
     plan = work.algorithm.run(task)
     if work.effort.asked is not None:
-        plan, _ = improved(task, work.algorithm.name, plan, work.effort)
+        ((plan, _),) = improved([Improvable(task, work.algorithm.name, plan, work.effort, mean_loss(task, plan))])
     leaves = getattr(work.algorithm.options, "residue", "") == "suppress"
     return plan if leaves else without_outliers(task, work.algorithm, plan)
 

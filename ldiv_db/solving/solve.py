@@ -8,11 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Plan, Task, forming
+from ldiv_db.algorithms.local.peel import Peel
 from ldiv_db.algorithms.local.strata import batches
 from ldiv_db.algorithms.local.topdown import TopDown
 from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.names import Relation
 from ldiv_db.policy.document import PART_ROWS
+from ldiv_db.recoding.levels import Level
 from ldiv_db.solving.auto import Chooser
 from ldiv_db.solving.choose import LARGE, MANY_ROWS
 from ldiv_db.solving.divide import Division, divide, why_whole
@@ -41,13 +43,18 @@ class PartwiseSolver:
         Where people publish their rows aligned, those with equally many are a task of their own.
         """
         if levels := level_tasks(task):
-            new = [own for _, own in levels if (TopDown.name, own.encoded.rows) not in task.made]
-            solver = replace(self, made={**task.made, **self._made_together(algorithm, new)})
-            return planned_levels(task, [(level, solver.plan(algorithm, own)) for level, own in levels])
-        plan = self.solve(algorithm, task)
-        task.refuse_left_out(task.encoded.row_count - plan.row_count(task.engine))
-        plan = without_outliers(task, algorithm, plan)
-        return replace(plan, notes=(*plan.notes, *told_of_outliers(plan.search)))
+            solver = replace(self, made={**task.made, **self._made_together(algorithm, task, levels)})
+            plans = solver._plans(algorithm, [own for _, own in levels])
+            return planned_levels(task, [(level, plan) for (level, _), plan in zip(levels, plans, strict=True)])
+        return self._plans(algorithm, [task])[0]
+
+    def _plans(self, algorithm: Algorithm, tasks: Sequence[Task]) -> list[Plan]:
+        """The plans of several tasks; what their classes are improved by is one series of statements for all."""
+        if isinstance(algorithm, Chooser):
+            plans = algorithm.choose_all(tasks, self.solve)
+        else:
+            plans = [self.solve(algorithm, own) for own in tasks]
+        return [_finished(algorithm, own, plan) for own, plan in zip(tasks, plans, strict=True)]
 
     def solve(self, algorithm: Algorithm, task: Task) -> Plan:
         """The algorithm's plan of a task, as that of its parts together if it has too many rows for one."""
@@ -74,13 +81,20 @@ class PartwiseSolver:
             )
         return self._solved(algorithm, task, division)
 
-    def _made_together(self, algorithm: Algorithm, tasks: Sequence[Task]) -> dict[tuple[str, Relation], Plan]:
-        """The plans by `topdown` that several tasks have together, where the algorithm is that or tries it."""
-        if isinstance(algorithm, Chooser):
-            tasks = [own for own in tasks if TopDown.name in algorithm.check(own).tries and own.encoded.size < LARGE]
-        elif algorithm.name != TopDown.name:
-            return {}
-        return made_together(tasks, self.part_rows)
+    def _made_together(
+        self, algorithm: Algorithm, task: Task, levels: Sequence[tuple[Level, Task]]
+    ) -> dict[tuple[str, Relation], Plan]:
+        """The plans that the levels of a task have together, by the algorithms that make or try several at once."""
+        found, by = dict[tuple[str, Relation], Plan](), dict[str, tuple[TopDown | Peel, list[Task]]]()
+        for _, own in levels:
+            chooses = isinstance(algorithm, Chooser)
+            for one in algorithm.tried_on(own) if isinstance(algorithm, Chooser) else [algorithm]:
+                is_new = (one.name, own.encoded.rows) not in task.made and not (chooses and own.encoded.size >= LARGE)
+                if isinstance(one, TopDown | Peel) and is_new:
+                    by.setdefault(one.name, (one, []))[1].append(own)
+        for one, tasks in by.values():
+            found |= made_together(tasks, self.part_rows, one)
+        return found
 
     def _solved(self, algorithm: Algorithm, task: Task, division: Division) -> Plan:
         """The parts' classes, numbered one part after the other."""
@@ -99,17 +113,26 @@ class PartwiseSolver:
         return Plan(assigned, feasible.l, feasible.notes, search, parts=len(division.parts))
 
 
-def made_together(tasks: Sequence[Task], part_rows: int) -> dict[tuple[str, Relation], Plan]:
-    """The plans by `topdown` that several tasks have together, in one series of statements.
+def _finished(algorithm: Algorithm, task: Task, plan: Plan) -> Plan:
+    """The plan without outliers; raises SuppressionError if it has too few rows."""
+    task.refuse_left_out(task.encoded.row_count - plan.row_count(task.engine))
+    plan = without_outliers(task, algorithm, plan)
+    return replace(plan, notes=(*plan.notes, *told_of_outliers(plan.search)))
+
+
+def made_together(
+    tasks: Sequence[Task], part_rows: int, algorithm: TopDown | Peel | None = None
+) -> dict[tuple[str, Relation], Plan]:
+    """The plans by an algorithm, `topdown` by default, that several tasks have together, in one series of statements.
 
     What fails together is left to each task.
     """
-    topdown, found = TopDown({}), dict[tuple[str, Relation], Plan]()
+    algorithm, found = algorithm or TopDown({}), dict[tuple[str, Relation], Plan]()
     for batch in batches(tasks, part_rows):
-        batch[0].stage(forming(topdown.name))
+        batch[0].stage(forming(algorithm.name))
         with suppress(InfeasibleError, AssertionError):
-            plans = topdown.run_all(batch)
-            found |= {(topdown.name, own.encoded.rows): plan for own, plan in zip(batch, plans, strict=True)}
+            plans = algorithm.run_all(batch)
+            found |= {(algorithm.name, own.encoded.rows): plan for own, plan in zip(batch, plans, strict=True)}
     return found
 
 

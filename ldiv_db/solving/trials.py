@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +10,7 @@ from ldiv_db.algorithms.base import Algorithm, Plan, Task
 from ldiv_db.database.errors import InfeasibleError, rows_phrase
 from ldiv_db.database.names import Relation
 from ldiv_db.solving.choose import Candidate
-from ldiv_db.solving.improve import Effort, improved, mean_loss, published_loss, stages
+from ldiv_db.solving.improve import Effort, Improvable, improved, mean_loss, published_loss, stages
 
 #: How many times the least loss comes near it: improving was measured to save 7 to 35 %, whoever made the classes.
 NEAR = 1.25
@@ -96,22 +96,21 @@ class Contest:
         order = sorted(range(len(taken)), key=lambda i: (trials[i].plan is None, *self._rank(trials[i]), i))
         return [*(taken[i] for i in order), *left], trials
 
-    def take_best(self, trials: Sequence[Trial], effort: Effort) -> tuple[Trial, Trial]:
-        """The trial that is taken, as it was and after improvements by that effort; the other plans are dropped.
-
-        Those that come near the least are improved as well, one of those that lose the same: one may be the least then.
-        """
-        task, made = self.task, [trial for trial in trials if trial.plan]
+    def near(self, trials: Sequence[Trial]) -> list[Trial]:
+        """The trials that come near the least, one of those that lose the same: one may be the least once improved."""
+        made = [trial for trial in trials if trial.plan]
         out, loss = min(map(self._rank, made))
         first = {self._rank(trial): trial for trial in reversed(made)}
-        near = [trial for rank, trial in first.items() if rank <= (out, loss * NEAR)]
-        task.ahead([stage for trial in near for stage in stages(task, trial.candidate.name, effort)])
-        after = {trial: self._improved(trial, effort) if trial in near else trial for trial in made}
-        best = min(made, key=lambda trial: self._rank(after[trial]))
+        return [trial for rank, trial in first.items() if rank <= (out, loss * NEAR)]
+
+    def best(self, trials: Sequence[Trial], after: Mapping[Trial, Trial]) -> tuple[Trial, Trial]:
+        """The trial that is taken, as it was and `after` improvements; the other plans are dropped."""
+        made = [trial for trial in trials if trial.plan]
+        best = min(made, key=lambda trial: self._rank(after.get(trial, trial)))
         for trial in made:
             if trial is not best:
-                task.engine.drop(*after[trial].tables)
-        return best, after[best]
+                self.task.engine.drop(*after.get(trial, trial).tables)
+        return best, after.get(best, best)
 
     def _attempt(self, candidate: Candidate) -> Trial:
         """The candidate run; nothing but its plan is left of it."""
@@ -131,13 +130,29 @@ class Contest:
                 scope.keep(table)
             return trial
 
-    def _improved(self, trial: Trial, effort: Effort) -> Trial:
-        """The trial after improvements, if it loses less then."""
+    def improvable(self, trial: Trial, effort: Effort) -> Improvable:
+        """The plan of a trial, to be improved by an effort."""
         assert trial.plan is not None  # noqa: S101 - others are not among those made
-        plan, loss = improved(self.task, trial.candidate.name, trial.plan, effort, trial.loss)
+        return Improvable(self.task, trial.candidate.name, trial.plan, effort, trial.loss)
+
+    def improved(self, trial: Trial, plan: Plan, loss: float) -> Trial:
+        """The trial with its plan after improvements, which loses that."""
         if plan is trial.plan:
             return trial
         return replace(trial, plan=plan, loss=loss, told=published_loss(self.task, plan, loss))
 
     def _rank(self, trial: Trial) -> tuple[int, float]:
         return (0 if self.suppress else trial.left_out, trial.loss)
+
+
+def take_best(tried: Sequence[tuple[Contest, Sequence[Trial], Effort]]) -> list[tuple[Trial, Trial]]:
+    """Of the trials of each contest that which is taken, as it was and after improvements by an effort.
+
+    Those that come near the least are improved, of all contests at once.
+    """
+    near = [(contest, trial, effort) for contest, trials, effort in tried for trial in contest.near(trials)]
+    ahead = [stage for contest, trial, effort in near for stage in stages(contest.task, trial.candidate.name, effort)]
+    tried[0][0].task.ahead(ahead)
+    better = improved([contest.improvable(trial, effort) for contest, trial, effort in near])
+    after = {trial: c.improved(trial, *found) for (c, trial, _), found in zip(near, better, strict=True)}
+    return [contest.best(trials, after) for contest, trials, _ in tried]

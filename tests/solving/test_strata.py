@@ -27,8 +27,8 @@ def together(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Counts the strata that are solved at once; after `apart()` every level is solved by itself."""
     found, made = Counter[int](), solve.made_together
 
-    def counted(tasks: Any, part_rows: int) -> Any:
-        plans = made(tasks, part_rows)
+    def counted(*given: Any) -> Any:
+        plans = made(*given)
         found[len(plans)] += 1
         return plans
 
@@ -101,7 +101,7 @@ def test_people_without_labels_are_in_no_class() -> None:
 
 
 def test_no_batch_has_more_rows_than_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(strata, "_kind", lambda task: "any")
+    monkeypatch.setattr(strata, "kind_of", lambda task: "any")
     tasks: Any = [SimpleNamespace(encoded=SimpleNamespace(row_count=rows)) for rows in (5, 4, 3, 12, 2, 7)]
     found = strata.batches(tasks, 10)
     assert [[own.encoded.row_count for own in batch] for batch in found] == [[5, 4], [3, 2]]

@@ -42,7 +42,8 @@ from ldiv_db.algorithms.local.class_checker import (
 )
 from ldiv_db.algorithms.local.hierarchies import ValueHierarchy, Vector, hierarchies_of, vectors_of
 from ldiv_db.algorithms.local.limits import Limits
-from ldiv_db.algorithms.neighbours.passes import ASKED, Improving, improve
+from ldiv_db.algorithms.neighbours.passes import ASKED, Course, Improving, improve
+from ldiv_db.algorithms.neighbours.several import improve_all
 from ldiv_db.algorithms.neighbours.trades import TRADES
 from ldiv_db.database.errors import count_phrase
 from ldiv_db.database.flow import EngineFlow
@@ -290,34 +291,50 @@ class Peel(LocalAlgorithm):
     options: PeelOptions
 
     def run(self, task: Task) -> Plan:
+        with task.engine.scope() as scope:
+            plan, state = self._peeled(task)
+            assigned, courses = improve([TRADES], state, plan.assigned, ASKED)
+            return self._traded(task, plan, scope.keep(assigned), courses)
+
+    def run_all(self, tasks: Sequence[Task]) -> list[Plan]:
+        """The plan of each task; they must be able to be strata of one: their classes trade rows at once."""
+        with tasks[0].engine.scope() as scope:
+            plans = [self._peeled(task)[0] for task in tasks]
+            made = improve_all([TRADES], tasks, [plan.assigned for plan in plans], lambda _: ASKED)
+            every = zip(tasks, plans, made, strict=True)
+            return [self._traded(task, plan, scope.keep(own), courses) for task, plan, (own, courses) in every]
+
+    def _traded(self, task: Task, plan: Plan, assigned: Relation, courses: Sequence[Course]) -> Plan:
+        """The plan with the classes that it has after trades."""
+        require_good(task, self.name, assigned)
+        return replace(plan, assigned=assigned, search=plan.search | {"trades": courses[0].changes})
+
+    def _peeled(self, task: Task) -> tuple[Plan, Improving]:
+        """The plan before rows are traded, and the state in which they are."""
         feasible, engine, rows = self.check(task), task.engine, task.encoded.row_count
-        with engine.scope() as scope:
-            measures = lm_measures(task)
-            hierarchies, checker = hierarchies_of(task, measures), ClassChecker(task)
-            sensitive, flow = task.encoded.sensitive, EngineFlow(engine, "local", rows=task.encoded.rows)
-            grid = flow.step("grid", "generalise_rows", hierarchies=hierarchies, sensitive=sensitive)
-            left = engine.copy("left", grid)
-            assigned = engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
-            vectors, limits = vectors_of(hierarchies), Limits.of(task)
-            if limits:
-                vectors = [*vectors[: -1 : max(1, rows * len(vectors) // MOST_FITTED)], vectors[-1]]
-            state = Peeling(task, checker, hierarchies, vectors, grid, left, assigned, rows, limits)
-            state.peel()
-            left_over = state.unassigned_rows
-            if left_over == rows and not checker.monotone:
-                raise nothing_found(task, self.name, "no rows alike do", "ask for less")
-            if left_over:
-                state.absorb(self.options.residue == "suppress")
-            else:  # improvements reckon with the numbers of classes, and keys are too large for that
-                state.assigned = engine.number_groups("numbered", state.assigned, "class_id")
-            if state.unassigned_rows and task.compares_with_table:
-                state.settle()
-            engine.drop(grid, left)  # all the rows, while trades are tried
-            by = Improving(task, state.checker, measures)
-            assigned, (trades,) = improve([TRADES], by, state.assigned, ASKED)
-            scope.keep(assigned)
-            require_good(task, self.name, assigned)
+        measures = lm_measures(task)
+        hierarchies, checker = hierarchies_of(task, measures), ClassChecker(task)
+        sensitive, flow = task.encoded.sensitive, EngineFlow(engine, "local", rows=task.encoded.rows)
+        grid = flow.step("grid", "generalise_rows", hierarchies=hierarchies, sensitive=sensitive)
+        left = engine.copy("left", grid)
+        assigned = engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
+        vectors, limits = vectors_of(hierarchies), Limits.of(task)
+        if limits:
+            vectors = [*vectors[: -1 : max(1, rows * len(vectors) // MOST_FITTED)], vectors[-1]]
+        state = Peeling(task, checker, hierarchies, vectors, grid, left, assigned, rows, limits)
+        state.peel()
+        left_over = state.unassigned_rows
+        if left_over == rows and not checker.monotone:
+            raise nothing_found(task, self.name, "no rows alike do", "ask for less")
+        if left_over:
+            state.absorb(self.options.residue == "suppress")
+        else:  # improvements reckon with the numbers of classes, and keys are too large for that
+            state.assigned = engine.number_groups("numbered", state.assigned, "class_id")
+        if state.unassigned_rows and task.compares_with_table:
+            state.settle()
+        engine.drop(grid, left)  # all the rows, while trades are tried
         search: dict[str, Any] = {"vectors": len(state.vectors), "steps": len(state.steps)}
-        search |= {"absorbed": left_over - state.unassigned_rows, "trades": trades.changes}
+        search |= {"absorbed": left_over - state.unassigned_rows}
         search |= {"resettled": state.resettled} if state.resettled else {}
-        return Plan(assigned, feasible.l, feasible.notes, search)
+        plan = Plan(state.assigned, feasible.l, feasible.notes, search)
+        return plan, Improving(task, state.checker, measures)

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ldiv_db.algorithms.base import Task
-from ldiv_db.algorithms.costs import full_costs
+from ldiv_db.algorithms.costs import UNPAYABLE, Measure, full_costs, lm_measures
 from ldiv_db.algorithms.local.class_checker import ClassChecker
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Identifier, Relation
@@ -21,6 +21,10 @@ from ldiv_db.recoding.units import by_bags
 #: The codes of a stratum's bags follow so many others: no table has as many different bags. Who has no row of the
 #: table that an attribute is of has the code before them, of no bag.
 _CODES = 2**31
+
+
+#: The column of the rows of several strata that has the number of each row's own.
+STRATUM = Identifier("stratum")
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,17 @@ class Strata:
             if stratum.codes.get(shared.code) == axis.code
         ]
 
+    def measures(self) -> tuple[Measure, ...]:
+        """All quasi-identifiers of strata that are filled, and the stratum: no class can afford to be of two."""
+        *axes, stratum = self.task.encoded.axes
+        of_rows = lm_measures(replace(self.task, encoded=replace(self.task.encoded, axes=tuple(axes))))
+        return (*of_rows, Measure(stratum, (), UNPAYABLE * stratum.scale))
+
+    def stacked(self, assigned: Sequence[Relation]) -> Relation:
+        """What is assigned of each stratum as of the rows of all, in classes of numbers that no two have in common."""
+        both = [{"stratum": one, "assigned": own} for one, own in zip(self.each, assigned, strict=True)]
+        return self.task.engine.materialise("assigned", "local/stack_classes", strata=both, many=len(both))
+
     def parted(self, assigned: Relation) -> list[Relation]:
         """What is assigned of each stratum, by the row ids of its own task."""
         if self.column is None:
@@ -81,7 +96,7 @@ class Strata:
         ]
 
 
-def _kind(task: Task) -> Hashable | None:
+def kind_of(task: Task) -> Hashable | None:
     """What tasks have in common that can be strata of one; None for a task that is solved by itself.
 
     That is the first sensitive attribute, of which all is asked that is asked of rows alone: others, which some strata
@@ -99,27 +114,41 @@ def _kind(task: Task) -> Hashable | None:
     return first.code, checker.least, checker.more_is_better
 
 
-def joined(tasks: Sequence[Task]) -> Strata:
-    """The tasks as strata of one; of one task it is that."""
-    first, shared = tasks[0], dict[str, Axis]()
+def joined(tasks: Sequence[Task], filled: bool = False) -> Strata:
+    """The tasks as strata of one; of one task it is that.
+
+    If they are `filled` the rows of a stratum have one code of each quasi-identifier that it lacks, at no cost. What
+    weighs differently in several is as many, and the stratum is one as well, as `measures` have it.
+    """
+    first, shared = tasks[0], dict[Hashable, Axis]()
+
+    def key(axis: Axis) -> Hashable:
+        return (axis.name, axis.weight) if filled else axis.name
+
     if len(tasks) == 1:
         return Strata(first, [Stratum(1, first, 0, {axis.code: axis.code for axis in first.encoded.axes})])
     for axis in (axis for task in tasks for axis in task.encoded.axes):
-        shared.setdefault(axis.name, replace(axis, code=Identifier(f"q{len(shared) + 1}")))
+        shared.setdefault(key(axis), replace(axis, code=Identifier(f"q{len(shared) + 1}")))
     each, before = list[Stratum](), 0
     for number, task in enumerate(tasks, 1):
-        own = {shared[axis.name].code: axis.code for axis in task.encoded.axes}
+        own = {shared[key(axis)].code: axis.code for axis in task.encoded.axes}
         each.append(Stratum(number, task, before, own))
         before = each[-1].last
-    engine, column = first.engine, Identifier("stratum")
+    engine = first.engine
     told = list(dict.fromkeys(code for stratum in each for code in stratum.sensitive))
-    params = {"codes": [axis.code for axis in shared.values()], "sensitive": told}
+    params = {"codes": [axis.code for axis in shared.values()], "sensitive": told, "filled": filled}
     rows = engine.materialise("stacked", "local/stack_strata", strata=each, **params)
     bags = tuple(_joined_bags(engine, each, code) for code in told)
-    encoded = replace(first.encoded, rows=rows, axes=tuple(shared.values()), sensitive=bags, rows_in=before, left_out=0)
+    axes = (*shared.values(), *([_axis(rows, len(each))] if filled else []))
+    encoded = replace(first.encoded, rows=rows, axes=axes, sensitive=bags, rows_in=before, left_out=0)
     wanted = {name: own for task in tasks for name, own in task.wanted.items()}
     every = [requirement for own in wanted.values() for requirement in own]
-    return Strata(replace(first, encoded=encoded, wanted=wanted, requirements=every), each, column)
+    return Strata(replace(first, encoded=encoded, wanted=wanted, requirements=every), each, STRATUM)
+
+
+def _axis(rows: Relation, strata: int) -> Axis:
+    """The stratum as an axis of its rows."""
+    return Axis(STRATUM, STRATUM, rows, strata, None, 0.0)
 
 
 def _joined_bags(engine: Engine, strata: Sequence[Stratum], code: Identifier) -> SensitiveAxis:
@@ -138,7 +167,7 @@ def batches(tasks: Iterable[Task], most: int) -> list[list[Task]]:
     """The tasks that can be strata of one, in lists of at most so many rows, each with several of them."""
     found: dict[Hashable, list[list[Task]]] = {}
     for task in tasks:
-        key, rows = _kind(task), task.encoded.row_count
+        key, rows = kind_of(task), task.encoded.row_count
         if key is None or rows > most:
             continue
         own = found.setdefault(key, [[]])

@@ -18,6 +18,7 @@ from typing import Any
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure, lm_measures
 from ldiv_db.algorithms.local.class_checker import CLASS_ID, ClassChecker, ClassedRows, count_classes
+from ldiv_db.algorithms.local.strata import STRATUM, Strata
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation
@@ -63,6 +64,11 @@ class Improving:
     def of(task: Task) -> Improving:
         """The state in which a task's classes are improved by LM."""
         return Improving(task, ClassChecker(task), lm_measures(task))
+
+    @staticmethod
+    def of_strata(strata: Strata) -> Improving:
+        """The state in which classes of several tasks are improved at once."""
+        return Improving(strata.task, ClassChecker(strata.task), strata.measures())
 
 
 #: A round: an assignment (row_id, class_id) and the number of the round from 0.
@@ -155,19 +161,23 @@ class Orders:
     """The orders of quasi-identifiers by which rounds sort classes."""
 
     def __init__(self, task: Task, measures: Sequence[Measure]):
+        self._strata, measures = ([m for m in measures if (m.axis.code == STRATUM) is of] for of in (True, False))
         engine, read = task.engine, [m.axis.dictionary for m in measures]
         codes = [engine.remembered(one, partial(_count_codes, engine, one), _count_codes) for one in read]
         self._coarse_first = [measures[i] for _, i in sorted((count, i) for i, count in enumerate(codes))]
         self._seed = task.seed
 
     def order(self, number: int) -> list[Measure]:
-        """Even rounds take the quasi-identifiers with few codes first, with some jitter; odd ones any order."""
+        """Even rounds take the quasi-identifiers with few codes first, with some jitter; odd ones any order.
+
+        Rows of a stratum stand together in all of them.
+        """
         keyed = []
         for rank, measure in enumerate(self._coarse_first):
             digest = hashlib.sha256(f"{self._seed}:{number}:{measure.axis.code.name}".encode()).digest()
             drawn = int.from_bytes(digest[:8], "big")
             keyed.append((drawn if number % 2 else rank * 1000 + drawn % JITTER, rank))
-        return [self._coarse_first[rank] for _, rank in sorted(keyed)]
+        return [*self._strata, *(self._coarse_first[rank] for _, rank in sorted(keyed))]
 
 
 def in_orders(
