@@ -18,6 +18,9 @@ _PATTERN = set("*?[")
 #: A file of the log of Delta Lake, one a version.
 _VERSION = re.compile(r"\d{20}(\.checkpoint.*\.parquet|\.json)")
 
+#: How a query begins that stands where the name of a table is taken.
+_QUERY = re.compile(r"\s*(select|with|from)\s", re.IGNORECASE)
+
 
 def resolve_source(engine: Engine, source: str, folder: Path, key: str = "source") -> Table:
     """The table, view or data files that `key` names; raises PolicyError, with the nearest name, if there is none.
@@ -44,7 +47,7 @@ def resolve_source(engine: Engine, source: str, folder: Path, key: str = "source
     if found is None:
         tables = catalog.list_tables(engine)
         in_main = [table.partition(".")[2] for table in tables if table.startswith(("main.", "public."))]
-        hint = nearest(source, tables + in_main)
+        hint = '{query: "SELECT …"}' if _QUERY.match(source) else nearest(source, tables + in_main)
         raise refused(key, f"no table or view {source}", hint)
     return found
 

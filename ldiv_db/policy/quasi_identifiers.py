@@ -87,8 +87,8 @@ def column_problems(
             problems.append(Problem("weight", what))
     order = known.get(((policy.individual.order if policy.individual else None) or "").lower())
     if order and not (order.is_number or order.is_time or order.type == "VARCHAR"):
-        what = f"takes numbers, dates, times or texts, {order.name} is {order.shown}"
-        problems.append(Problem("individual.order", what))
+        what = f"takes numbers, dates, timestamps or texts, {order.name} is {order.shown}"
+        problems.append(Problem("individual.order", what, "CAST it in a query as the source"))
     if policy.decomposes:
         return problems
     for name, qi in policy.quasi_identifiers.items():

@@ -13,7 +13,6 @@ from ldiv_db.auditing.kept import warn_of_kept
 from ldiv_db.auditing.published_table import PublishedTable
 from ldiv_db.auditing.tables import audit_tables
 from ldiv_db.database.context import Context
-from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase, rows_phrase
 from ldiv_db.database.names import Identifier
 from ldiv_db.database.queries import Where
@@ -88,11 +87,12 @@ def prepared_people(whose: People, earlier: Earlier, watch: Watch) -> PreparedTa
     shapes = [told_of_shapes(task.units, rows, policy.is_series)]
     if isinstance(algorithm, KnownTopDown):
         shapes = told_of_known(algorithm.whose, rows)
+    orphans = {one.name: count_orphans(engine, one.linked) for one in tables}
     known = [
         *filter(None, (chosen, planned_parts(task, algorithm, policy.part_rows), *shapes)),
         *(line for one in tables for line in one.resolved.warnings),
         *told_of_names(policy.tables),
-        *told_of_orphans(engine, tables),
+        *told_of_orphans(tables, orphans),
         *opened.references,
         *(
             f"{one.name}.{line}"
@@ -114,7 +114,7 @@ def prepared_people(whose: People, earlier: Earlier, watch: Watch) -> PreparedTa
         earlier=earlier,
         watch=watch,
         lost=opened.destination.foreseen,
-        rows=rows,
+        rows={name: (before + orphans[name], after) for name, (before, after) in rows.items()},
     )
 
 
@@ -185,13 +185,12 @@ def told_of_names(tables: Mapping[str, PolicyTable]) -> Iterator[str]:
             yield f"{what}, and {column} of another table has others" if BETWEEN not in column else what
 
 
-def told_of_orphans(engine: Engine, tables: Sequence[MemberTable]) -> Iterator[str]:
-    """A line for each table of which rows belong to nobody, and are left out."""
-    for one in tables:
-        if orphans := count_orphans(engine, one.linked):
-            of = f"no row of {one.linked.above}" if one.linked.above else "nobody who is known"
-            verbs = count_phrase(orphans, "row belongs", "rows belong")
-            yield f"{verbs} to {of} by {one.linked.owner} of {one.name}, left out as the policy says"
+def told_of_orphans(tables: Sequence[MemberTable], orphans: Mapping[str, int]) -> Iterator[str]:
+    """A line for each table of which so many rows belong to nobody, and are left out."""
+    for linked in (one.linked for one in tables if orphans[one.name]):
+        verbs = count_phrase(orphans[linked.name], "row belongs", "rows belong")
+        of = f"no row of {linked.above}" if linked.above else "nobody who is known"
+        yield f"{linked.name}: {verbs} to {of} ({linked.owner}), left out as `orphans` says"
 
 
 def told_of_shapes(units: Units, rows: Mapping[str, tuple[int, int]], are_waiting: bool) -> str:

@@ -113,6 +113,11 @@ def test_rows_of_nobody_are_refused_with_a_count(change: str, orphans: tuple[str
     assert all(line.endswith(")") for line in str(error.value).splitlines()), "a way out is missing"
 
 
+def test_a_query_that_stands_as_a_name_is_told_where_it_belongs() -> None:
+    with pytest.raises(ldiv_db.PolicyError, match=r'no table or view SELECT \* FROM lines \(\{query: "SELECT …"\}\)'):
+        ldiv_db.plan(shop(), policy_of(lines={"source": "SELECT * FROM lines"}))
+
+
 @pytest.mark.parametrize(
     ("change", "gone"),
     [
@@ -127,8 +132,8 @@ def test_rows_of_nobody_are_left_out_as_a_policy_says_and_counted(change: str, g
     policy = policy_of(**{name: {"orphans": "leave_out"} for name in ("orders", "lines", "returns")})
     counts = dict(zip(("orders", "lines", "returns"), gone, strict=True))
     for said in (ldiv_db.plan(con, policy).notes, (result := ldiv_db.run(con, policy)).said):
-        told = {name: [line for line in said if f" of {name}, " in line and "belong" in line] for name in counts}
-        assert {name: int(lines[0].split()[0]) if lines else 0 for name, lines in told.items()} == counts
+        told = {name: [line for line in said if line.startswith(f"{name}: ")] for name in counts}
+        assert {name: int(lines[0].split()[1]) if lines else 0 for name, lines in told.items()} == counts
     lost = {one.name: one.loss.rows_suppressed for one in result.tables}
     assert {name: lost[name] for name in counts} == counts
     measured = {one.name: one.loss.rows_suppressed for one in ldiv_db.measure(con, policy=policy).losses}

@@ -84,7 +84,7 @@ def test_rows_are_ordered_by_numbers_times_and_texts(kind: str) -> None:
     con = duckdb.connect()
     fill(con, visits(random.Random(1), 30))
     con.execute(f"ALTER TABLE visits DROP day; ALTER TABLE visits ADD day {kind}")
-    with pytest.raises(PolicyError, match=r"individual\.order: takes numbers, dates, times or texts"):
+    with pytest.raises(PolicyError, match=r"individual\.order: takes numbers, dates, timestamps or texts"):
         ldiv_db.run(con, POLICY)
 
 
