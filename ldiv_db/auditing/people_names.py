@@ -43,7 +43,7 @@ _WORDS: dict[str, str] = parse_document(read_text(Path(__file__).with_suffix(".y
 _OWN, _BEINGS, _NAMES, _AROUND, _DIALLED, _WITH_MANY = (
     frozenset(_plain(_WORDS[key]).split()) for key in ("people", "beings", "names", "beside", "phones", "things")
 )
-_PEOPLE = _OWN | _BEINGS
+_PEOPLE, _SERVING = _OWN | _BEINGS, frozenset(_plain(_WORDS["serving"]).split())
 _PARTS = frozenset(unicodedata.normalize("NFC", _WORDS["anywhere"]).split())
 _STARTS, _ENDS = _WORDS["starts"].split(), _WORDS["ends"].split()
 
@@ -56,6 +56,11 @@ def tells_one(name: str) -> bool:
 def tells_being(name: str) -> bool:
     """True if it is a word for people themselves, not for what one has."""
     return _is_of(name, _BEINGS)
+
+
+def tells_serving(name: str) -> bool:
+    """True if it is a word for people who serve others."""
+    return _is_of(name, _SERVING)
 
 
 def tells_somebody(name: str) -> bool:

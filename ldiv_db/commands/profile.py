@@ -11,10 +11,11 @@ import typer
 
 from ldiv_db.commands.options import Database, DatabaseOptions, OptionsOf, OutputOptions, grouped
 from ldiv_db.commands.profile_tables import profile_release
+from ldiv_db.commands.whole_database import files_as_tables, tables_meant
 from ldiv_db.database.addresses import address_of
 from ldiv_db.database.counted import names_warehouse
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import InfeasibleError, PolicyError
+from ldiv_db.database.errors import InfeasibleError, PolicyError, refused
 from ldiv_db.measuring.profile import ProfileRequest
 from ldiv_db.measuring.starter_policy import StarterPolicy, refuse_files, refuse_folder, write_starter_policy
 
@@ -24,9 +25,12 @@ def profile_command(
     *,
     database: Database,
     tables: Annotated[
-        list[str],
-        typer.Argument(help="A table, a view, or a .parquet or .csv file; several are profiled as one release."),
-    ],
+        list[str] | None,
+        typer.Argument(
+            help="A table, a view, or a .parquet or .csv file; several are profiled as one release. A schema, or a"
+            " folder of files, is all of its tables; without a name it is the whole database."
+        ),
+    ] = None,
     asked: Annotated[dict[str, Any], OptionsOf(ProfileRequest)],
     policy: Annotated[
         Path | None,
@@ -43,7 +47,8 @@ def profile_command(
     Without --qi the roles of columns are guessed, and the reason is shown. Without --sensitive the policy asks for
     k-anonymity. Only counts and forms (`99999`) are printed, never values.
 
-    Of several tables it finds the links, and proposes a policy with `tables`; name columns with their table
+    Of several tables, or of all that a database has, it finds the table of people, what belongs to them, and lists
+    that belong to nobody, says why, and proposes a policy with `tables`; name columns with their table
     (`stays.diagnosis`) where several have one of that name.
 
     \b
@@ -53,10 +58,15 @@ def profile_command(
       ldiv profile warehouse.duckdb patients --sensitive disease --hipaa --policy policy.yml
       ldiv profile warehouse.duckdb patients --qi age,sex,zip --population-size 83000000
       ldiv profile warehouse.duckdb patients stays labs --sensitive diagnosis --sensitive result --policy schema.yml
+      ldiv profile shop.duckdb --policy schema.yml
+      ldiv profile exports/ --policy schema.yml
     """
     if policy is not None:
         refuse_folder(policy)
         refuse_files(policy)
+    database, names = files_as_tables(database, tables or [])
+    if not names and names_warehouse(database):
+        raise refused("table", f"which of {database} are meant is not known", "name tables")
     with (
         resources.open(database, True, asked) as connection,
         output.progress("counting columns") as listener,
@@ -66,7 +76,7 @@ def profile_command(
             policy.parent if policy else Path(),
             not (names_warehouse(database) or address_of(database).is_memory),
         )
-        found = profile_release(engine, tables, asked, folder, listener, lasts)
+        found = profile_release(engine, tables_meant(engine, names), asked, folder, listener, lasts)
     started = found.started
     try:
         written = _write(started.starter, started.reason, policy)

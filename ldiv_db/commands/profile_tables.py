@@ -17,15 +17,20 @@ from ldiv_db.database.errors import InfeasibleError, LdivError, Problem, refuse,
 from ldiv_db.database.names import Relation
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.display import Part, fields_of, table_of
+from ldiv_db.measuring.kinds_of_tables import OF_PEOPLE, PEOPLE
 from ldiv_db.measuring.links import ProfiledTable, find_links
 from ldiv_db.measuring.profile import ProfileRequest, profile_table
 from ldiv_db.measuring.starter_policy import StarterPolicy
 from ldiv_db.measuring.starter_tables import Started, start_policy
+from ldiv_db.measuring.suggestions import MOST, Most
 from ldiv_db.policy.tables import named_in
 from ldiv_db.reporting.table_text import notes_text, profile_text
 from ldiv_db.running.estimate import Estimate, about, size
 from ldiv_db.running.preview import describe_plan
 from ldiv_db.running.run import estimate, plan
+
+#: What is asked of people, and less of it each time that they cannot meet it.
+_LESS = (MOST, Most(l=2, k=3), Most(l=2, k=2))
 
 
 @dataclass(frozen=True)
@@ -54,8 +59,13 @@ class ReleaseProfile:
             yield from self.told
             return
         for table in self.tables:
-            yield from profile_text(replace(table.profile, individual=None))
+            of = self.started.placed.get(table.name)
+            told = of is None or of.kind in (PEOPLE, OF_PEOPLE)  # how far columns tell people apart
+            shown = table.profile if told else replace(table.profile, uniqueness=None)
+            yield from profile_text(replace(shown, individual=None))
         if tree := self.started.tree:
+            kinds = [(name, of.kind, of.why) for name, of in self.started.placed.items()]
+            yield table_of("whose rows tables have", ("table", "rows are", "because"), kinds)
             rows = [(str(link), link.why, f"{link.lost:,}") for link in tree.links.values()]
             yield table_of(f"links to {'.'.join(tree.people)}", ("link", "found by", "rows without"), rows)
             counts = [(name, ", ".join(map(str, own))) for name, own in self.started.people_rows.items()]
@@ -73,18 +83,19 @@ def profile_release(
     if asked["population_size"] is not None and len(names) > 1:
         raise refused("population_size", "is of people who have one row each", "profile that table by itself")
     tables, empty = _profiled(engine, names, asked, folder, listener)
-    left_out = [f"{name} is empty, and is left out" for name in empty]
+    are = "is empty, and is" if len(empty) == 1 else "are empty, and are"
+    left_out = [f"{', '.join(empty)} {are} left out"] if empty else []
     if len(tables) == 1:
         started = start_policy(engine, tables, lasts=lasts)
         expected, said = _estimated(engine, started.starter, folder)
         return ReleaseProfile(tables, started, expected, [*said, *(f"note: {one}" for one in left_out)])
     links = find_links(engine, tables)
-    started = start_policy(engine, tables, links, lasts=lasts)
-    tried, said = _tried(engine, started.starter, folder)
-    if not tried:  # rows and values go together in ways that counts of each do not tell
-        started = start_policy(engine, tables, links, most_l=2, lasts=lasts)
-        _, said = _tried(engine, started.starter, folder)
-    return ReleaseProfile(tables, started, None, [*left_out, *said])
+    for most in _LESS:  # rows and values go together in ways that counts of each do not tell
+        started = start_policy(engine, tables, links, most, lasts)
+        tried, said = _tried(engine, started.starter, folder)
+        if tried:
+            break
+    return ReleaseProfile(started.tables or tables, started, None, [*left_out, *said])
 
 
 def _profiled(
@@ -189,4 +200,6 @@ def _table(table: ProfiledTable, started: Started) -> dict[str, Any]:
         **{"rows_lost": link.lost, "values_lost": link.strangers},
     }
     rows = [fields_of(one, "rows", "people", "or_more") for one in started.people_rows.get(table.name, ())]
-    return {**table.profile.as_dict(), "name": table.name, "link": said, "people_rows": rows}
+    of = started.placed.get(table.name)
+    kind = {"kind": of and of.kind, "why": of and of.why}
+    return {**table.profile.as_dict(), "name": table.name, **kind, "link": said, "people_rows": rows}

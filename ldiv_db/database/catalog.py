@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ldiv_db.database.data_files import FileRelation, Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, Problem, nearest, refused
-from ldiv_db.database.names import Identifier, Relation, SqlType, literal
+from ldiv_db.database.names import Relation, SqlType, literal
 from ldiv_db.database.snapshot import MYSQL
 
 #: The schema that holds taxonomies, the ledger of runs and the ledger of migrations.
@@ -228,17 +228,6 @@ def full_name(engine: Engine, relation: Relation) -> tuple[str, str, str]:
 def named(engine: Engine, relation: Relation) -> dict[str, str]:
     """The database, schema and name of a relation, as values of a statement."""
     return dict(zip(("database", "schema", "name"), located(engine, relation), strict=True))
-
-
-def list_tables(engine: Engine) -> list[str]:
-    """The names of all tables and views outside system schemas, as a policy writes them: `schema.name`."""
-    rows = engine.execute(
-        "SELECT table_schema, table_name FROM information_schema.tables"
-        " WHERE table_catalog = current_database()"
-        " AND table_schema NOT IN ('information_schema', 'pg_catalog', 'pg_toast')"
-        " ORDER BY table_schema ASC NULLS LAST, table_name ASC NULLS LAST"
-    )
-    return [".".join(part if re.fullmatch(r"\w+", part) else Identifier(part).sql() for part in row) for row in rows]
 
 
 def catalog_table(engine: Engine, name: str) -> Relation:

@@ -12,6 +12,7 @@ from ldiv_db.database.connections import load_extension
 from ldiv_db.database.data_files import ICEBERG_STATE, FileRelation, Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, PolicyError, nearest, refused
+from ldiv_db.database.names import Identifier, Relation
 
 #: The signs of a pattern of files.
 _PATTERN = set("*?[")
@@ -45,11 +46,33 @@ def resolve_source(engine: Engine, source: str, folder: Path, key: str = "source
         bring(relation)
     found = catalog.looked_up(engine, relation)  # what a caller registered, or a temporary table, comes first
     if found is None:
-        tables = catalog.list_tables(engine)
+        tables = list_tables(engine)
         in_main = [table.partition(".")[2] for table in tables if table.startswith(("main.", "public."))]
         hint = '{query: "SELECT …"}' if _QUERY.match(source) else nearest(source, tables + in_main)
         raise refused(key, f"no table or view {source}", hint)
     return found
+
+
+def list_tables(engine: Engine) -> list[str]:
+    """The names of all tables and views outside system schemas, as a policy writes them: `schema.name`."""
+    every = (relation.parts for relation, _ in every_table(engine))
+    return [written(Relation(parts[1:])) for parts in every if parts[0] == engine.snapshot.current]
+
+
+def every_table(engine: Engine) -> list[tuple[Relation, bool]]:
+    """All tables and views of all databases outside system schemas, by schema and name; True of views."""
+    rows = engine.execute(
+        "SELECT table_catalog, table_schema, table_name, table_type = 'VIEW' FROM information_schema.tables"
+        " WHERE table_catalog NOT IN ('system', 'temp')"
+        " AND table_schema NOT IN ('information_schema', 'pg_catalog', 'pg_toast')"
+        " ORDER BY table_schema ASC NULLS LAST, table_name ASC NULLS LAST, table_catalog ASC NULLS LAST"
+    )
+    return [(Relation(tuple(place)), is_view) for *place, is_view in rows]
+
+
+def written(relation: Relation) -> str:
+    """A name as a policy writes it, with quotes where it takes them."""
+    return ".".join(part if re.fullmatch(r"\w+", part) else Identifier(part).sql() for part in relation.parts)
 
 
 def files_of(engine: Engine, path: Path) -> FileRelation | None:

@@ -21,7 +21,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step, equal_problems, is_nested
 from ldiv_db.database.errors import PolicyError, Problem, count_phrase, nearest, refuse
 from ldiv_db.database.names import Identifier
-from ldiv_db.measuring.roles import is_postal
+from ldiv_db.measuring.roles import is_place, is_postal, numbers_kinds
 from ldiv_db.measuring.uniqueness import Summary, Texts, summarise
 from ldiv_db.policy.quasi_identifiers import cast_of_texts, covers
 from ldiv_db.recoding.snapshot import bounds_of, refuse_odd_years
@@ -32,6 +32,8 @@ from ldiv_db.taxonomies.taxonomy import ROOT_LABEL
 
 #: Texts of up to this many values get a level file, of up to so many others are themselves or `*`.
 LISTED_VALUES, MANY_VALUES = 1_000, 10_000
+#: How numbers that stand for something are generalised.
+CODED: dict[str, Any] = {"taxonomy": {"flat": True}}
 #: What is asked of texts that may name people.
 _QUESTION = "; few rows have each: DOES IT NAME PEOPLE? Then move it to `identifiers`"
 #: What makes texts one to a reader.
@@ -133,12 +135,8 @@ class GeneralisationFinder:
             check(self._engine, self._table, name, column)
         except PolicyError as error:
             return None, error.problems[0].what
-        if self._hipaa and (way := _by_safe_harbor(summary)):
+        if way := self._of_kind(summary):
             return way, ""
-        if column.is_time and summary.distinct <= FEW_VALUES:
-            return Generalisation({"taxonomy": {"dates": list(DATES)}}, "few different times: periods"), ""
-        if self._is_side_of_place(column):
-            return Generalisation({"taxonomy": {"ranges": _CELLS}}, "a place: cells of a grid, from 1 km on"), ""
         said = "times: ranges" if column.is_time else "numbers: ranges"
         if is_postal(summary) and column.is_integer:
             shortest, longest = (len(str(int(end))) for end in bounds_of(self._engine, self._table, name, column))
@@ -147,6 +145,19 @@ class GeneralisationFinder:
         if is_postal(summary):
             said += f"; as texts, postal codes have prefixes, which are areas{self._lengths(column)}"
         return Generalisation({"numeric": True}, said), ""
+
+    def _of_kind(self, summary: Summary) -> Generalisation | None:
+        """The way of numbers and times of which more is known than their ranges; None of all others."""
+        column = summary.column
+        if self._hipaa and (way := _by_safe_harbor(summary)):
+            return way
+        if column.is_time and summary.distinct <= FEW_VALUES:
+            return Generalisation({"taxonomy": {"dates": list(DATES)}}, "few different times: periods")
+        if numbers_kinds(summary) and not is_postal(summary) and summary.distinct <= MANY_VALUES:
+            return Generalisation(CODED, "codes: themselves or `*`")
+        if self._is_side_of_place(column):
+            return Generalisation({"taxonomy": {"ranges": _CELLS}}, "a place: cells of a grid, from 1 km on")
+        return None
 
     def _is_side_of_place(self, column: Column) -> bool:
         """True if it is a latitude or a longitude by its name and values, and the table has the other one as well."""
@@ -176,7 +187,7 @@ class GeneralisationFinder:
             return found, ""
         if texts.stars:
             why = "holds `*`, which in a release stands for anything"
-        elif may_name and summary.distinct > LISTED_VALUES:
+        elif may_name and summary.distinct > LISTED_VALUES and not is_place(summary):
             what = f"{summary.distinct:,} different texts of few rows each, as names of people are"
             why = f"{what}: give a taxonomy if they are none"
         else:

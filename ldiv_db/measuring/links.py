@@ -20,12 +20,14 @@ from ldiv_db.database.equality import is_nested
 from ldiv_db.database.lineage import foreign_keys
 from ldiv_db.database.names import Identifier, Relation, SqlType
 from ldiv_db.measuring.profile import ColumnProfile, Profile
-from ldiv_db.measuring.roles import IDENTIFIER, singulars, stems
+from ldiv_db.measuring.roles import IDENTIFIER, singulars, stems, tells_life, tells_sex
 
 DECLARED, BY_NAME, BY_VALUES = "declared as a foreign key", "names and values", "values alone"
 REASONS = (DECLARED, BY_NAME, BY_VALUES)
 #: Names of keys that say nothing of what they number, and of what rows of any table have.
 _BARE = {"id", "key", "nr", "no", "num", "number", "code", "uuid", "guid", "name", "title", "label", "description"}
+#: Words beside what a column is called after.
+_AROUND = {"via", "by", "of", "to", "ref", "fk"}
 #: The key of a table: (table, column).
 Key = tuple[str, str]
 
@@ -53,6 +55,12 @@ class ProfiledTable:
     def tells_people(self) -> bool:
         """True if its rows are people by its name, or what each is one person's."""
         return any(map(tells_one, self.singulars))
+
+    @property
+    def life(self) -> list[str]:
+        """The columns that tell of one life: names of a person or a birth, and a sex beside one of these."""
+        found = [name for name in self.columns if tells_life(name)]
+        return found and [name for name in self.columns if name in found or tells_sex(name)]
 
     def counted(self, name: str) -> ColumnProfile:
         """A column in counts."""
@@ -135,6 +143,7 @@ def _links_of(
         said = declared.keys(child, name)
         named = [(parent, key) for parent, key in keys if (parent.name, key.lower()) in (said or ())]
         by_name = [(parent, key) for parent, key in keys if alike(name, key, parent)]
+        by_name = by_name or [(parent, key) for parent, key in keys if shortens(name, key, parent)]
         of_values = [] if said is not None else [
             (parent, key) for parent, key in keys if _is_told_by_values(child, column, parent, parent.counted(key))
         ]  # fmt: skip
@@ -167,7 +176,8 @@ def _furthest(tables: Sequence[ProfiledTable], links: Sequence[Link]) -> list[Li
     def stays(link: Link) -> bool:
         if any((link.child, above) in every for above in goes_on(link.parent)):
             return False
-        if every.get((link.parent, link.child), len(REASONS)) < REASONS.index(link.why):
+        back = every.get((link.parent, link.child), len(REASONS))
+        if back < REASONS.index(link.why) or (back == REASONS.index(link.why) and rank(link.child) > rank(link.parent)):
             return False  # the other table names rows of this one
         table, key = by_name[link.parent[0]], link.parent[1]
         before = table.keys[: table.keys.index(key)] if key in table.keys else []
@@ -192,6 +202,25 @@ def alike(column: str, key: str, parent: ProfiledTable | None = None) -> bool:
     ours = {_bare(stem) for stem in stems(column)}
     theirs = {_bare(stem) for stem in (*stems(key, called), *called)}
     return bool((ours & theirs) - _BARE)
+
+
+def shortens(column: str, key: str, parent: ProfiledTable) -> bool:
+    """True if a column is called after a table in short, as `cust_nr` or `ship_via`, and by the key nothing else is."""
+    ours, called = words_of(column), {"".join(words_of(name)) for name in parent.singulars}
+    short = [word for word in ours if word not in _BARE | _AROUND]
+    is_own = {word for word in words_of(key) if word not in _BARE} <= called
+    return is_own and len(ours) > 1 and len(short) == 1 and any(_is_short_for(short[0], name) for name in called)
+
+
+def _is_short_for(short: str, name: str) -> bool:
+    """True if the letters of a word stand in a name in their order, the first of both being one."""
+    rest = iter(name)
+    return 3 <= len(short) < len(name) and short[0] == name[0] and all(letter in rest for letter in short)
+
+
+def words_of(name: str) -> list[str]:
+    """The words of a name, in lower case."""
+    return re.findall(r"[^\W_]+", re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower())
 
 
 def _bare(name: str) -> str:

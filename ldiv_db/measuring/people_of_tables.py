@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -13,7 +14,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.measuring.links import REASONS, Key, Link, ProfiledTable, alike
 from ldiv_db.measuring.starter_policy import by_column
-from ldiv_db.measuring.suggestions import APART, MODEST_K, required_of
+from ldiv_db.measuring.suggestions import APART, Most, required_of
 from ldiv_db.measuring.uniqueness import RARE
 from ldiv_db.policy.schema import PERSON
 from ldiv_db.policy.sources import open_source
@@ -43,6 +44,16 @@ class Tree:
         own = (link.parent for link in self.links.values() if link.parent[0] == table)
         return next((key for name, key in own if (name, key) != self.people), "")
 
+    @property
+    def roads(self) -> list[Link]:
+        """The links that might be taken to people, or to rows of theirs by the key that others name these by."""
+        keys = {link.parent for link in self.links.values()}
+        return [link for link in self.others if link.parent in keys]
+
+    def way(self, link: Link) -> list[Link]:
+        """The link, and those that lead on from it to people."""
+        return _way(self.links, link)
+
 
 #: Whether a way from the first link's child by the others to people leads to whom the last says.
 Agrees = Callable[[Sequence[Link], Link], bool]
@@ -63,12 +74,11 @@ def tree_of(
             roots[table.name, min(table.keys, key=lambda key: not alike(key, "id", table))] = None
     found = [_tree(tables, links, people, agrees) for people in roots]
 
-    def rank(tree: Tree) -> tuple[bool, bool, int, int, int, int]:
+    def rank(tree: Tree) -> tuple[bool, float, int, int]:
         lost = sum(link.lost for link in tree.links.values())
         own = [link for name, link in tree.links.items() if not _of_other_people(by_name, tree, name)]
         why = sum(REASONS.index(link.why) for link in own)
-        rows = by_name[tree.people[0]].profile.rows
-        return tells_people(tree), not _is_list(by_name, tree), len(own), -why, rows, -lost
+        return tells_people(tree), _weight(by_name, tree, len(own)), -why, -lost
 
     def tells_people(tree: Tree) -> bool:
         direct = [link.child[1] for link in tree.links.values() if link.parent == tree.people]
@@ -85,13 +95,22 @@ def tree_of(
     return replace(best, people=(best.people[0], whose.column.name))
 
 
+def _weight(tables: Mapping[str, ProfiledTable], tree: Tree, own: int) -> float:
+    """How much speaks for the people of a tree: tables of `own` rows of theirs, how many they are, and what is told.
+
+    There are more of whom others serve, and the tables of both are much the same ones.
+    """
+    table = tables[tree.people[0]]
+    told = 1 + any(map(tells_being, table.singulars)) / 2 + bool(table.life) / 2
+    listed = 0.5 if _is_list(tables, tree) else 1.0
+    return math.log2(1 + own) * math.log2(1 + table.profile.rows) * told * listed
+
+
 def _is_list(tables: Mapping[str, ProfiledTable], tree: Tree) -> bool:
     """True if rows of a table lead to few kinds of things, or very many to each."""
     counts = [tables[name].counted(link.child[1]) for name, link in tree.links.items() if link.parent == tree.people]
-    return any(
-        are_few_kinds(one.distinct, one.rows - one.nulls) or one.rows - one.nulls >= CATEGORY_ROWS * one.distinct
-        for one in counts
-    )
+    rows = [(one.distinct, one.rows - one.nulls) for one in counts if one.distinct < one.rows - one.nulls]
+    return any(are_few_kinds(kinds, of) or of >= CATEGORY_ROWS * kinds for kinds, of in rows)
 
 
 def _of_other_people(tables: Mapping[str, ProfiledTable], tree: Tree, name: str) -> bool:
@@ -105,7 +124,7 @@ def _of_other_people(tables: Mapping[str, ProfiledTable], tree: Tree, name: str)
 
 
 def _tree(tables: Sequence[ProfiledTable], links: Sequence[Link], people: Key, agrees: Agrees) -> Tree:
-    known = _of_one_key(links, people)
+    known, by_name = _of_one_key(links, people), {table.name: table for table in tables}
     leading = _leading(known, people[0])
     taken: dict[str, Link] = {}
     left, depth = [table.name for table in tables if table.name in leading], {people[0]: 0}
@@ -117,7 +136,7 @@ def _tree(tables: Sequence[ProfiledTable], links: Sequence[Link], people: Key, a
         direct = [one for one in ready[name] if one.parent == people]
         able = [one for one in ready[name] if all(agrees(_way(taken, one), other) for other in direct[:1])]
         taken[name] = min(able, key=lambda one: (REASONS.index(one.why), one.lost, -depth[one.parent[0]]))
-        depth[name] = depth[taken[name].parent[0]] + 1
+        depth[name] = depth[taken[name].parent[0]] + (taken[name].child[1] not in by_name[name].keys)
         left.remove(name)
     others = [one for one in links if one.child[0] in taken and one not in taken.values()]
     return Tree(people, taken, [one for one in others if one.child[0] not in _above(taken, one.parent[0])])
@@ -245,7 +264,7 @@ def _owner(member: Mapping[str, Any]) -> str:
 
 
 def required_of_people(
-    engine: Engine, rows: Mapping[str, Relation], members: Mapping[str, Mapping[str, Any]], most_l: int
+    engine: Engine, rows: Mapping[str, Relation], members: Mapping[str, Mapping[str, Any]], most: Most
 ) -> list[dict[str, Any]]:
     """What the people of each table allow of each sensitive column, and of those without a value."""
     found: dict[str, list[dict[str, Any]]] = {}
@@ -253,7 +272,7 @@ def required_of_people(
         for name in member.get("sensitive", ()):
             params = {"rows": rows[table], "person": Identifier(_owner(member)), "value": Identifier(name)}
             counted = engine.record("measuring/profile/count_people", **params)
-            people, most, values = (int(counted[key] or 0) for key in ("people", "most", "different"))
-            each = required_of(values, most, people) if most < people else []
-            found[named_in(table, name)] = [{APART: min(most_l, one[APART])} if APART in one else one for one in each]
-    return [*by_column(found), {"k": MODEST_K}]
+            people, largest, values = (int(counted[key] or 0) for key in ("people", "most", "different"))
+            each = required_of(values, largest, people) if largest < people else []
+            found[named_in(table, name)] = [{APART: min(most.l, one[APART])} if APART in one else one for one in each]
+    return [*by_column(found), {"k": most.k}]

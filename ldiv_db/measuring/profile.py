@@ -26,6 +26,8 @@ from ldiv_db.measuring.roles import (
     SENSITIVE,
     Keys,
     held_by,
+    is_code_of_kinds,
+    is_place,
     is_postal,
     is_repeated,
     may_be_people,
@@ -40,6 +42,8 @@ from ldiv_db.policy.reading import names_of
 from ldiv_db.requirements import Distribution
 from ldiv_db.requirements.reading import LikelySets, find_sets
 
+#: Why a column is not published where others were named.
+NOT_NAMED = "not named"
 #: Values of a sensitive column whose rows are listed, the most frequent first.
 HISTOGRAM = 50
 
@@ -288,7 +292,8 @@ class _Roles:
         Of values with evenly few rows each, as those are by which people are numbered, one such column is enough, and
         of long numbers and codes none is needed.
         """
-        if is_postal(summary) or tells_thing(summary.column.name):
+        name = summary.column.name
+        if is_postal(summary) or is_place(summary) or tells_thing(name) or is_code_of_kinds(name):
             return ""
         held, of = held_by(self._engine, self._read, summary, all_columns)
         even = numbers_people(summary)
@@ -302,7 +307,7 @@ class _Roles:
 
     def _why_identifier(self, summary: Summary) -> str:
         if self._keys is None:
-            return "not named"
+            return NOT_NAMED
         if why := why_by_values(summary):
             return why
         owner = self._keys.owner(summary, self._read)

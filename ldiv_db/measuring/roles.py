@@ -23,6 +23,7 @@ from ldiv_db.auditing.people_names import (
     may_say_whose,
     tells_one,
     tells_somebody,
+    tells_thing,
 )
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.data_files import Table
@@ -72,9 +73,11 @@ def held_by(engine: Engine, table: Table, summary: Summary, all_columns: Sequenc
     """
     if not (may_name(summary) and summary.has_few_rows and is_repeated(summary)):
         return 0, 0
+    same = (summary.distinct, summary.nulls)  # of what says the same in other words, as a code and its text
     varying = [
-        c for c in all_columns if c is not summary and 1 < c.distinct <= OFTEN_UNIQUE * c.rows and not c.decimals
-    ]
+        c for c in all_columns if 1 < c.distinct <= OFTEN_UNIQUE * c.rows and (c.distinct, c.nulls) != same
+        and not c.decimals
+    ]  # fmt: skip
     kinds = {"alias": "d", "together": "together_", "apart": "apart_"}
     others = [
         {"column": Identifier(c.column.name)} | {kind: Identifier(f"{name}{i}") for kind, name in kinds.items()}
@@ -167,15 +170,17 @@ def singulars(table: str) -> set[str]:
     return {name, *filter(None, found)}
 
 
-IDENTIFIER, QUASI_IDENTIFIER, SENSITIVE = "identifier", "quasi-identifier", "sensitive"
+IDENTIFIER, QUASI_IDENTIFIER, SENSITIVE, KEPT = "identifier", "quasi-identifier", "sensitive", "kept"
 #: What columns are called that number rows.
 _NUMBERING = re.compile(r"(?i:(^|_)(id|uuid|guid)$|[a-z]_?key$)|[a-z]I[dD]$")
 
 
 def why_by_values(summary: Summary) -> str:
     """Why a column is taken for an identifier by its values and how they are spread; empty if it is not."""
-    if summary.is_measure or is_postal(summary):
-        return ""  # a birthday or a cost is one of many things that are known of somebody
+    if summary.distinct == 1 and summary.rows > 1 and not summary.nulls:
+        return "the same in every row: it tells nothing, and `keep` publishes it"
+    if summary.is_measure or is_postal(summary) or is_place(summary):
+        return ""  # a birthday, a town or a cost is one of many things that are known of somebody
     if summary.distinct > NEARLY_UNIQUE * summary.rows:
         return "nearly every row has its own value"
     if summary.texts is None:
@@ -193,7 +198,39 @@ def why_by_name(summary: Summary) -> str:
         return "its name suggests that it identifies people"
     if summary.texts is not None and may_name(summary) and tells_somebody(name):
         return "its name suggests that it names people"
-    return "its name: a key" if _NUMBERING.search(name) and summary.has_few_rows and not summary.is_measure else ""
+    if summary.texts is not None and summary.texts.longest > _LINE and _PROSE.search(_apart(name)):
+        return "by its name free text, which may say anything"
+    is_key = _NUMBERING.search(name) and not (is_code_of_kinds(name) or tells_thing(name))
+    return "its name: a key" if is_key and summary.has_few_rows and not summary.is_measure else ""
+
+
+def is_code_of_kinds(name: str) -> bool:
+    """True if a column has by its name codes of kinds of things: concepts, types, states."""
+    return _CODES.search(_apart(name)) is not None
+
+
+def numbers_kinds(summary: Summary) -> bool:
+    """True if whole numbers of a column stand for kinds or for rows, so that those between two mean nothing."""
+    name, column = summary.column.name, summary.column
+    return column.is_integer and (is_code_of_kinds(name) or bool(_NUMBERING.search(name))) and not tells_thing(name)
+
+
+#: What columns of codes are called, and of prose, whose texts are longer than so many characters.
+_CODES = re.compile(
+    r"(^|_)(concepts?|codes?|types?|status|kinds?|category|reason)(_(ids?|keys?|nr|no|codes?|values?))?$"
+)
+_PROSE = re.compile(r"(^|_)(notes?|comments?|remarks?|descriptions?|memos?|narrative|bio(graphy)?|bemerkung(en)?)$")
+_LINE = 30
+#: What columns of places are called in which many people live.
+_PLACE = re.compile(
+    r"(^|_)(city|town|village|state|province|region|county|country|district|municipality|suburb|borough|stadt|ort|land|"
+    r"bundesland|ville|pays|ciudad|pais|provincia|cidade|citta|comune|plaats|gemeente|miasto)$"
+)
+
+
+def is_place(summary: Summary) -> bool:
+    """True if a column has by its name places in which many people live, as towns and countries."""
+    return summary.texts is not None and bool(_PLACE.search(_apart(summary.column.name)))
 
 
 #: What columns of postal codes are called.
@@ -202,6 +239,29 @@ _POSTAL = re.compile(
     r"|kod_?pocztowy|postnummer|postnr|postinumero|ir[aá]ny[ií]t[oó]sz[aá]m|psc|cep)($|[^a-z])|^(cap|cp)$",
     re.IGNORECASE,
 )
+
+
+#: What columns are called that tell of one life: the two names of a person or a birth; and a sex.
+_LIFE = re.compile(
+    r"(^|_)((first|last|given|family|full|middle|maiden|fore|sur)_?names?|names?_(first|last|given)"
+    r"|(birth|born|dob|yob)(_?(date|day|month|year|place|city|country|datetime))?|geburts(datum|tag|jahr)"
+    r"|vorname|nachname|prenom|apellidos?|cognome|voornaam|achternaam|imie|nazwisko|naissance|nacimiento|nascita)$"
+)
+_SEX = re.compile(r"(^|_)(sex|gender|geschlecht|sexe|sexo|sesso|geslacht|plec)($|_)")
+
+
+def tells_life(name: str) -> bool:
+    """True if a column has by its name what one has of a life: the names of a person, or a birth."""
+    return _LIFE.search(_apart(name)) is not None
+
+
+def tells_sex(name: str) -> bool:
+    """True if a column has by its name a sex, which things for sale are made for as well."""
+    return _SEX.search(_apart(name)) is not None
+
+
+def _apart(name: str) -> str:
+    return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower()
 
 
 def is_postal(summary: Summary) -> bool:

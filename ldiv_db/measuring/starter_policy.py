@@ -61,6 +61,8 @@ def policy_lines(policy: Mapping[str, Any], profile: Profile, suggestions: Seque
             lines += _sensitive(suggestions, profile.rows) if told else [f"{key}: {flow(value)}"]
         elif key == "require":
             lines += [f"{key}:", *(f"- {flow(one)}" for one in value)]
+        elif key == "keep":
+            lines += [f"{key}: {flow(value)}"]
         else:
             lines += block({key: value})
     return lines

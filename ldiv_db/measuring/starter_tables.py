@@ -11,6 +11,15 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase, rows_phrase
 from ldiv_db.database.given_queries import written_query
 from ldiv_db.database.names import Relation
+from ldiv_db.measuring.kinds_of_tables import (
+    OF_NOBODY,
+    OF_OTHERS,
+    OF_PEOPLE,
+    PEOPLE,
+    PUBLIC,
+    Placed,
+    place_tables,
+)
 from ldiv_db.measuring.links import Link, ProfiledTable
 from ldiv_db.measuring.people_of_tables import (
     PeopleRows,
@@ -22,7 +31,8 @@ from ldiv_db.measuring.people_of_tables import (
     tree_of,
 )
 from ldiv_db.measuring.profile import ColumnProfile
-from ldiv_db.measuring.roles import QUASI_IDENTIFIER, SENSITIVE
+from ldiv_db.measuring.roles import IDENTIFIER, KEPT, QUASI_IDENTIFIER, SENSITIVE
+from ldiv_db.measuring.roles_by_links import as_list, with_roles
 from ldiv_db.measuring.starter_policy import (
     StarterPolicy,
     block,
@@ -34,7 +44,7 @@ from ldiv_db.measuring.starter_policy import (
     target_of,
     written_text,
 )
-from ldiv_db.measuring.suggestions import MODEST_L, suggest
+from ldiv_db.measuring.suggestions import MOST, Most, suggest
 
 #: What a text is in the query that a policy reads where the source has none.
 _NOT_KNOWN = "not known"
@@ -42,14 +52,17 @@ _NOT_KNOWN = "not known"
 
 @dataclass(frozen=True)
 class Started:
-    """A policy of one or several tables to start from, or none with the `reason`; of several what links them.
+    """A policy of one or several tables to start from, or none with the `reason`; of several what they are.
 
-    `people_rows` has for each table how many people have how many rows.
+    The `tables` have the roles that their links give columns, and `people_rows` for each how many people have how many
+    rows.
     """
 
     starter: StarterPolicy | None
     reason: str
     tree: Tree | None = None
+    placed: Mapping[str, Placed] = field(default_factory=dict)
+    tables: Sequence[ProfiledTable] = ()
     notes: Sequence[str] = ()
     people_rows: Mapping[str, Sequence[PeopleRows]] = field(default_factory=dict)
 
@@ -58,12 +71,12 @@ def start_policy(
     engine: Engine,
     tables: Sequence[ProfiledTable],
     links: Sequence[Link] = (),
-    most_l: int = MODEST_L,
+    most: Most = MOST,
     lasts: bool = True,
 ) -> Started:
     """A policy of a table, or of those that lead to people; notes say what of others, and of rows, is left out.
 
-    No `frequency` of several tables asks for more than `most_l`. If the database does not last, files are published.
+    Of several tables no more is required than `most`. If the database does not last, files are published.
     """
     if len(tables) == 1:
         (table,) = tables
@@ -75,53 +88,102 @@ def start_policy(
         if links:
             why = f"no link between {names} leads to people: the keys are those of lists, as of kinds or places"
         return Started(None, f"{why}; make one in a view, or profile each table by itself")
-    made, by_name = dict[str, _Member](), {table.name: table for table in tables}
+    placed = place_tables(tables, links, tree)
+    as_found = [_in_role(table, links, placed) for table in tables]
+    found = Started(None, "", tree, placed, as_found, tuple(_of_roads(engine, tables, tree)))
+    return _of_tree(engine, found, tree, most, lasts)
+
+
+def _in_role(table: ProfiledTable, links: Sequence[Link], placed: Mapping[str, Placed]) -> ProfiledTable:
+    kind = placed[table.name].kind
+    if kind == PUBLIC:
+        return as_list(table, links, placed)
+    return with_roles(table, links, placed) if kind in (PEOPLE, OF_PEOPLE) else table
+
+
+def _of_tree(engine: Engine, found: Started, tree: Tree, most: Most, lasts: bool) -> Started:
+    """What was found with a policy of the tables that lead to people and of lists, or why there is none."""
+    made, by_name = dict[str, _Member](), {table.name: table for table in found.tables}
     for name in (tree.people[0], *tree.links):
         made[name] = _Member(engine, by_name[name], tree, made)
-    members = [made[table.name] for table in tables if table.name in made]
-    notes = [*(note for one in members for note in one.notes()), *_of_others(tables, tree)]
+    members = [made[name] for name in by_name if name in made]
+    found = replace(found, notes=[*(note for one in members for note in one.notes()), *found.notes])
     if not any(one.roles[QUASI_IDENTIFIER] for one in members):
-        return Started(None, "no policy to start from: no column can be generalised", tree, notes)
+        return replace(found, reason="no policy to start from: no column can be generalised")
     if files := [one.name for one in members if isinstance(one.table.relation, FileRelation) and one.query]:
         why = f"{files[0]} is a file, which a query must read: load it into a table"
-        return Started(None, f"no policy was made: {why}", tree, notes)
+        return replace(found, reason=f"no policy was made: {why}")
     said = {one.name: one.described(lasts) for one in members}
     rows = linked_as_read(engine, [one.table for one in members], said)
     if empty := [name for name, relation in rows.items() if not engine.count(relation)]:
         why = f"no row of {empty[0]} that can be read leads to somebody"
-        return Started(None, f"no policy was made: {why}", tree, notes)
-    people = count_people_rows(engine, rows, said, tree)
-    policy: dict[str, Any] = {"individual": tree.people[1], "tables": said}
-    policy["require"] = required_of_people(engine, rows, said, most_l)
+        return replace(found, reason=f"no policy was made: {why}")
+    lists = [_List(engine, table) for name, table in by_name.items() if found.placed[name].kind == PUBLIC]
+    policy: dict[str, Any] = {"individual": tree.people[1]}
+    policy["tables"] = said | {one.name: one.described(lasts) for one in lists}
+    policy["require"] = required_of_people(engine, rows, said, most)
     if any("position" in map(str.lower, one.table.columns) for one in members):
         policy["output"] = {"position": "row_position"}
-    return Started(_starter(engine, policy, members), "", tree, notes, people)
+    people = count_people_rows(engine, rows, said, tree)
+    return replace(found, starter=_starter(engine, policy, [*members, *lists], found.placed), people_rows=people)
 
 
-def _of_others(tables: Sequence[ProfiledTable], tree: Tree) -> Iterator[str]:
-    for table in tables:
-        if table.name not in (tree.people[0], *tree.links):
-            way_out = "`public: true` with `keep` publishes columns as they are, if they are of nobody"
-            yield f"{table.name} leads to nobody of {tree.people[0]}, and is left out; {way_out}"
-    for link in (one for one in tree.others if one.parent[0] in (tree.people[0], *tree.links)):
-        yield f"another link fits: {link} ({link.why}); taken: {tree.links[link.child[0]]}"
+def _of_roads(engine: Engine, tables: Sequence[ProfiledTable], tree: Tree) -> Iterator[str]:
+    """What other columns lead to people: to the same ones, or to others, who have another role."""
+    for link in tree.roads:
+        taken = tree.links[link.child[0]]
+        if link.parent == taken.parent or (
+            link.parent == tree.people and not leads_alike(engine, tables, tree.way(taken), link)
+        ):
+            what = f"{'.'.join(link.child)} names other {link.parent[0]} than {taken.child[1]}, and is left out"
+            yield f"{what}: to take them for the people of a row, swap the two in the policy"
+        else:
+            yield f"another link fits: {link} ({link.why}); taken: {taken}"
     if tree.is_of_rows:
         yield f"each row of {tree.people[0]} is taken for a person of its own: no column says whose they are"
 
 
-def _starter(engine: Engine, policy: dict[str, Any], members: Sequence[_Member]) -> StarterPolicy:
+def _starter(
+    engine: Engine, policy: dict[str, Any], tables: Sequence[_Member | _List], placed: Mapping[str, Placed]
+) -> StarterPolicy:
     """The policy with its text and the level files of all tables."""
     lines, files = [*block({"individual": policy["individual"]}), "tables:"], dict[str, str]()
-    for one in members:
-        lines += [f"  # {one.link} ({one.link.why})"] if one.link else []
+    for one in tables:
         *more, last = block({one.name: None})
         own = policy_lines(policy["tables"][one.name], replace(one.table.profile, individual=None))
+        lines += [f"  # {said}" for said in (placed[one.name].why, *one.said())]
         lines += [*(f"  {line}" for line in (*more, last.removesuffix(" null"))), *(f"    {line}" for line in own)]
-        files |= level_files(engine, one.table.relation, one.roles[QUASI_IDENTIFIER])
+        keys = policy["tables"][one.name].get("quasi_identifiers", ())
+        generalised = [column for column in one.table.profile.columns if column.column.name in keys]
+        files |= level_files(engine, one.table.relation, generalised)
+    lines += [f"# Not published: {name}: {of.why}" for name, of in placed.items() if of.kind in (OF_OTHERS, OF_NOBODY)]
     lines += ["require:", *(f"- {flow(one)}" for one in policy["require"])]
     lines += block({"output": policy["output"]}) if "output" in policy else []
-    text = written_text(lines, any(one.table.profile.hipaa for one in members))
+    text = written_text(lines, any(one.table.profile.hipaa for one in tables))
     return StarterPolicy(policy, text, text, files)
+
+
+class _List:
+    """A table of nobody's rows, which is published as it is but for what names somebody."""
+
+    def __init__(self, engine: Engine, table: ProfiledTable) -> None:
+        self._engine, self.name, self.table = engine, table.name, table
+
+    def described(self, lasts: bool) -> dict[str, Any]:
+        """The table as the policy describes it."""
+        kept, hidden = ([one.column.name for one in self.table.profile.of_role(role)] for role in (KEPT, IDENTIFIER))
+        found = source_of(self._engine, self.table, lasts) | {"public": True, "keep": kept}
+        return found | ({"identifiers": hidden} if hidden else {})
+
+    def said(self) -> Iterator[str]:
+        """What is asked of it in the policy's comments."""
+        yield "Published as it is: does no column tell of anybody?"
+
+
+def source_of(engine: Engine, table: ProfiledTable, lasts: bool, query: str = "") -> dict[str, Any]:
+    """What a table is read from, and what it is published as: a file where the database does not last."""
+    target = target_of(engine, table.source) if lasts else f"release/{_plain(table.name)}.parquet"
+    return {"source": {"query": query} if query else table.source, "target": target}
 
 
 class _Member:
@@ -134,6 +196,7 @@ class _Member:
         self._above = made[self.link.parent[0]] if self.link else None
         self._owner = self.link.child[1] if self.link else tree.people[1]
         self._key = tree.key_of(table.name)
+        self._roads = [link for link in tree.roads if link.child[0] == table.name]
         self.roles = {
             role: [c for c in self.table.profile.of_role(role) if c.column.name not in (self._owner, self._key)]
             for role in (QUASI_IDENTIFIER, SENSITIVE)
@@ -142,9 +205,7 @@ class _Member:
 
     def described(self, lasts: bool) -> dict[str, Any]:
         """The table as the policy describes it."""
-        target = target_of(self._engine, self.table.source) if lasts else f"release/{_plain(self.name)}.parquet"
-        source: Any = {"query": self.query} if self.query else self.table.source
-        found: dict[str, Any] = {"source": source, "target": target}
+        found = source_of(self._engine, self.table, lasts, self.query)
         if self.link is None or self.link.parent == self._people:
             found["person"] = self._owner
         else:
@@ -154,6 +215,10 @@ class _Member:
         if (self._key or self.roles[QUASI_IDENTIFIER]) and (order := self._order()):
             found["order"] = order
         return found | described(self.table.profile, self._sensitive(), [self._owner, self._key])
+
+    def said(self) -> Iterator[str]:
+        """What else a column leads to people, for the policy's comments."""
+        yield from (f"or: {link} ({link.why})" for link in self._roads)
 
     def _sensitive(self) -> dict[str, Any] | list[str]:
         found, known = dict[str, Any](), {one.column.name for one in self.roles[SENSITIVE]}

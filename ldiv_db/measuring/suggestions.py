@@ -69,6 +69,17 @@ def _stretch(column: Column, distance: float) -> str | None:
 
 #: The l that is asked for where the data allow it, and the class size, whose risk no report calls high.
 MODEST_L, MODEST_K = 3, math.ceil(1 / HIGH)
+
+
+@dataclass(frozen=True)
+class Most:
+    """The l and the class size of people that a policy of several tables asks for at most."""
+
+    l: int = MODEST_L
+    k: int = MODEST_K
+
+
+MOST = Most()
 #: A value that this share of the rows has, and twice as many as any other, may be harmless, as one may that reads like
 #: these words.
 LARGE_SHARE = Fraction(1, 4)

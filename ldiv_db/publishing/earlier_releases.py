@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ldiv_db.database import catalog
 from ldiv_db.database.catalog import missing_columns, named_table
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, nearest, refuse, refused
 from ldiv_db.database.names import Relation
 from ldiv_db.database.requests import asked
+from ldiv_db.database.sources import list_tables
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.in_file import InFile
 from ldiv_db.publishing.inference import Combinations, Inference, Release, check_releases
@@ -118,7 +118,7 @@ def _table(engine: Engine, name: str, columns: Sequence[str], key: str) -> Relat
 
 def _require_table(engine: Engine, relation: Table, key: str) -> None:
     if not is_there(engine, relation):
-        raise refused(key, f"no table {sql_name_of(relation)}", nearest(str(relation), catalog.list_tables(engine)))
+        raise refused(key, f"no table {sql_name_of(relation)}", nearest(str(relation), list_tables(engine)))
 
 
 def difference(engine: Engine, series: str, first: int, last: int) -> dict[str, Any]:

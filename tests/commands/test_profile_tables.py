@@ -114,3 +114,25 @@ def test_of_files_without_a_database_files_are_published(clinic: Bed) -> None:
 def test_without_a_link_no_policy_is_written(first_clinic: Bed) -> None:
     words = ("labs", "patients", "--policy", first_clinic.folder / "schema.yml")
     assert "no link between labs, patients" in first_clinic.fails(1, "profile", first_clinic.database, *words)
+
+
+@pytest.mark.parametrize("of", ["database", "schema", "folder"])
+def test_all_tables_are_those_of_a_database_a_schema_or_a_folder(clinic: Bed, of: str) -> None:
+    """What a run published is none of them, nor is a view beside tables, or a file of one table in parts."""
+    with duckdb.connect(str(clinic.database)) as con:
+        con.execute("DROP TABLE scans; CREATE SCHEMA other; CREATE TABLE other.lone AS SELECT 1 AS a")
+        con.execute("CREATE VIEW seen AS FROM stays; DROP TABLE other.lone" if of == "database" else "")
+        con.execute("DELETE FROM labs WHERE stay IS NULL" if of == "folder" else "")
+        (clinic.folder / "files").mkdir()
+        for name in NAMES if of == "folder" else ():
+            con.execute(f"COPY {name} TO '{clinic.folder / 'files' / name}.parquet'")
+    named = {"database": [clinic.database], "schema": [clinic.database, "main"], "folder": [clinic.folder / "files"]}
+    called = clinic.call("profile", *named[of], "--policy", clinic.folder / "all.yml", "--json")
+    assert called.code == 0, called.err
+    assert {table["name"]: table["kind"] for table in json.loads(called.out)["tables"]} == {
+        "patients": "people", "stays": "of people", "labs": "of people",
+    }  # fmt: skip
+    if of != "folder":
+        assert clinic.call("run", clinic.database, clinic.folder / "all.yml").code == 0
+        again = clinic.call("profile", *named[of], "--json")
+        assert {table["name"] for table in json.loads(again.out)["tables"]} == set(NAMES)

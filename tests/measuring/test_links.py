@@ -11,6 +11,7 @@ from strategies import some
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.sources import resolve_source
+from ldiv_db.measuring.kinds_of_tables import OF_OTHERS, PUBLIC, place_tables
 from ldiv_db.measuring.links import DECLARED, ProfiledTable, find_links
 from ldiv_db.measuring.people_of_tables import leads_alike, tree_of
 from ldiv_db.measuring.profile import profile_table
@@ -155,6 +156,18 @@ SCHEMAS = {
 }  # fmt: skip
 
 
+#: The other tables: lists, which may be published as they are, and what tells of other people.
+BESIDE = {
+    "northwind": (
+        {"categories", "region", "territories", "shippers", "suppliers", "products"},
+        {"employees", "employee_territories"},
+    ),
+    "employees": ({"departments"}, set()),
+    "omop": ({"concept", "location"}, {"provider"}),
+    "lahman": (set(), set()),
+}  # fmt: skip
+
+
 def profiled(con: Any, sources: dict[str, str]) -> list[ProfiledTable]:
     engine, tables = Engine(con), list[ProfiledTable]()
     for name, source in sources.items():
@@ -170,6 +183,14 @@ def found_in(con: Any, tables: list[ProfiledTable]) -> tuple[str, dict[str, str]
     assert tree is not None
     links = {name: f"{link.child[1]} → {'.'.join(link.parent)}" for name, link in tree.links.items()}
     return ".".join(tree.people), links, {link.why for link in tree.links.values()}
+
+
+def kinds_in(con: Any, tables: list[ProfiledTable]) -> tuple[set[str], set[str]]:
+    links = find_links(Engine(con), tables)
+    tree = tree_of(tables, links)
+    assert tree is not None
+    placed = place_tables(tables, links, tree)
+    return tuple({name for name, of in placed.items() if of.kind == kind} for kind in (PUBLIC, OF_OTHERS))
 
 
 def names_of(con: Any) -> list[str]:
@@ -192,6 +213,7 @@ def test_rows_lead_to_whose_they_are(con: Any, name: str, declares: bool) -> Non
         found = found_in(con, order)
         assert found[:2] == (people, links)
         assert found[2] == {DECLARED} or not declares
+        assert kinds_in(con, order) == BESIDE[name]
 
 
 @pytest.mark.parametrize("kind", some(["csv", "parquet"]))
