@@ -9,7 +9,7 @@ rows of that table, and nothing is told of people by rows of others.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from ldiv_db.database.engine import Engine
@@ -65,6 +65,17 @@ class PeopleColumns:
         ]
         refuse(_alike(engine, stack, several, shared))
         return cls(engine, stack, lines, registers, shared)
+
+    def without(self, given: Relation) -> PeopleColumns:
+        """The same without the rows of `given`, (row_id), and those that belong to them."""
+        engine, out = self.engine, self.engine.load("out", {"row_id": "BIGINT"}, [])
+        for member in self.stack.members:
+            under = (Step(member.number).column.name, "row_id")
+            engine.extend(out, engine.select_among("under", self.lines, given, under), "row_id")
+        encoded = self.stack.encoded
+        left = replace(encoded, rows=engine.select_others("stacked", encoded.rows, out, "row_id"))
+        lines = engine.select_others("lines", self.lines, out, "row_id")
+        return replace(self, stack=replace(self.stack, encoded=left), lines=lines)
 
     @property
     def of_rows(self) -> list[Member]:

@@ -177,7 +177,8 @@ class People:
         """
         policy, listener = self.opened.policy, self.opened.context.listener
         if policy.knows_one:
-            return *known_task(self._task(policy, self.tables, self.required[0], listener), self.stack), ""
+            task = self._task(policy, self.tables, self.required[0], listener)
+            return *known_task(task, self.stack, self.secret), ""
         return self._search(policy, self.tables, self.required[0], listener).found(self._shapes)
 
     def by_others(self) -> WhatIf | None:

@@ -10,10 +10,9 @@ from ldiv_db.database.names import Relation
 from ldiv_db.database.table_queries import ColumnName
 from ldiv_db.policy.release_columns import Form
 from ldiv_db.recoding.encoded import Encoded
-from ldiv_db.recoding.people_columns import PeopleColumns
 from ldiv_db.recoding.recode import Assignment, Recoding, Spans, plan_recoding
 from ldiv_db.recoding.stacked import Member
-from ldiv_db.solving.known_rows import KnownPlan
+from ldiv_db.solving.known_rows import KnownPlan, KnownTopDown
 
 
 def recoded_by_people(
@@ -50,13 +49,15 @@ def _bounds(span: Spans) -> list[str]:
     return [column.name for column in (span.axis.low, span.axis.high, span.set_no) if column]
 
 
-def told_of_known(whose: PeopleColumns, rows: Mapping[str, tuple[int, int]]) -> list[str]:
-    """Lines on who publishes what, on whose columns are, and on rows that are left out."""
-    every = f"{count_phrase(whose.stack.people, 'person publishes', 'people publish')} rows, whatever their number"
+def told_of_known(algorithm: KnownTopDown, rows: Mapping[str, tuple[int, int]]) -> list[str]:
+    """Lines on who publishes what, on whose columns are, and on rows that are left out and why."""
+    whose = algorithm.whose
+    told = [f"{count_phrase(whose.stack.people, 'person publishes', 'people publish')} rows, whatever their number"]
     left = [f"{rows_phrase(before - after)} of {name}" for name, (before, after) in rows.items() if after < before]
-    out = f"; {', '.join(left)} are left out" if left else ""
-    told = [every + out]
+    if left:
+        why = [f"{count:,} as {reason}" for reason, count in algorithm.why_left_out.items()]
+        told.append(f"{', '.join(left)} are left out: {'; '.join(why)}; nothing is promised of them")
     if whose.shared:
-        names = ", ".join(axis.name for axis in whose.shared)
-        told.append(f"{names} never vary within a person, so that all rows of a group of people have one label there")
+        columns = ", ".join(axis.name for axis in whose.shared)
+        told.append(f"within a person {columns} never varies: all rows of a group of people have one label there")
     return told

@@ -86,7 +86,7 @@ def prepared_people(whose: People, earlier: Earlier, watch: Watch) -> PreparedTa
     rows = {m.name: (m.encoded.row_count, counts.get(m.number, 0)) for m in stack.members}
     shapes = [told_of_shapes(task.units, rows, policy.is_series)]
     if isinstance(algorithm, KnownTopDown):
-        shapes = told_of_known(algorithm.whose, rows)
+        shapes = told_of_known(algorithm, rows)
     orphans = {one.name: count_orphans(engine, one.linked) for one in tables}
     known = [
         *filter(None, (chosen, planned_parts(task, algorithm, policy.part_rows), *shapes)),

@@ -7,18 +7,19 @@ in a group counts there once, with all that is published of them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, Task, Traits
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
 from ldiv_db.database.table_queries import Aggregate, ColumnName
 from ldiv_db.recoding.people_columns import PeopleColumns, Step
 from ldiv_db.recoding.stacked import Member, Stack
 from ldiv_db.recoding.units import Units
+from ldiv_db.solving.left_out import LeftOut
 from ldiv_db.solving.row_groups import Divided, PeopleJudge, RowGroups
 
 #: The columns of what is published: each row is a unit of its own.
@@ -39,9 +40,9 @@ class KnownTopDown(Algorithm):
     name = "topdown"
     traits = Traits(any_class=True, rows_alone=True, harmless=True, bags=True)
 
-    def __init__(self, whose: PeopleColumns):
+    def __init__(self, whose: PeopleColumns, why_left_out: Mapping[str, int]):
         super().__init__({})
-        self.whose = whose
+        self.whose, self.why_left_out = whose, why_left_out
 
     def check(self, task: Task) -> Feasibility:
         assert task.units is not None  # noqa: S101 - people are planned
@@ -52,36 +53,22 @@ class KnownTopDown(Algorithm):
         return _Search(task, self.whose).plan()
 
 
-def known_task(task: Task, stack: Stack) -> tuple[Task, KnownTopDown]:
-    """The task of all rows, and what divides them; raises InfeasibleError if they cannot meet the policy."""
-    whose = PeopleColumns.of(task.engine, stack)
-    algorithm, rows = KnownTopDown(whose), stack.encoded.rows
-    members = task.engine.select("members", rows, *_MEMBERS, constants={"turn": 1})
-    units = Units(stack.encoded, stack.encoded, members, together=True)
-    found = replace(task, encoded=stack.encoded, units=units)
-    if reasons := _whole(found, whose):
-        raise InfeasibleError("\n".join(reasons))
-    return found, algorithm
+def known_task(task: Task, stack: Stack, secret: str) -> tuple[Task, KnownTopDown]:
+    """The task of the rows that people can publish, and what divides them; raises InfeasibleError if there are none."""
+    engine = task.engine
+    with engine.scope() as scope:
+        left_out = LeftOut(_judge(task, stack), PeopleColumns.of(engine, stack), secret)
+        left_out.settle()
+        whose, rows = left_out.whose, left_out.whose.stack.encoded.rows
+        members = engine.select("members", rows, *_MEMBERS, constants={"turn": 1})
+        for relation in (whose.lines, members, rows):
+            scope.keep(relation)
+    units = Units(stack.encoded, stack.encoded, members, together=True, left_out=sum(left_out.why.values()))
+    return replace(task, encoded=stack.encoded, units=units), KnownTopDown(whose, left_out.why)
 
 
 def _judge(task: Task, stack: Stack) -> PeopleJudge:
     return PeopleJudge(task.engine, stack, task.wanted)
-
-
-def _whole(task: Task, whose: PeopleColumns) -> list[str]:
-    """Why all people, and those who have rows of each table, cannot meet the policy; nothing if they can."""
-    engine, names = task.engine, {0: "all people"} | {m.number: f"people with rows of {m.name}" for m in whose.of_rows}
-    with engine.scope():
-        seen = whose.seen_of_people()
-        dealt = engine.select("dealt", seen, "item", where=[Where("kind", 0)], constants={"way_no": 1, "child": 0})
-        known = {"dealt": dealt, "seen": seen, "least": 1}
-        candidates = engine.materialise("candidates", "solving/known/list_candidates", **known)
-        kinds = {candidate: kind for candidate, kind, _ in engine.tally(candidates, "candidate", "kind")}
-        return [
-            f"{names[kinds[candidate]]} violate {requirement.label}" + (f" of {axis.column.name}" * bool(axis.is_said))
-            for axis, requirement, violating in _judge(task, whose.stack).violations(candidates, dealt, seen)
-            for candidate in sorted(engine.column(violating, "candidate"))
-        ]
 
 
 @dataclass

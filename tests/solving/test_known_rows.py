@@ -229,3 +229,28 @@ def release_owner(source: Any, name: str, number: int) -> int:
 def test_what_all_people_cannot_meet_is_refused(require: list[dict[str, Any]]) -> None:
     with pytest.raises(InfeasibleError, match="violate"):
         ldiv_db.run(loaded(drawn(random.Random(1)), 1), policy_of(require))
+
+
+def people_with(illnesses: list[str]) -> dict[str, list[tuple[Any, ...]]]:
+    """A person for each text, with a visit for each letter of it, and one lab at the first of all visits."""
+    visits = [(who, letter) for who, every in enumerate(illnesses) for letter in every]
+    return {
+        "people": [(who, 30, "p", who) for who in range(len(illnesses))],
+        "visits": [(who, 100 + n, n, "aa", letter, n) for n, (who, letter) in enumerate(visits)],
+        "labs": [(100, "s", "j", 0)],
+    }
+
+
+def test_the_fewest_give_up_rows_of_a_value_that_is_too_frequent() -> None:
+    """Four of six have x, of whom one who has other rows gives up that one; a lab of one person is of too few."""
+    con = loaded(people_with(["x", "x", "xy", "xz", "z", "y"]), 1)
+    policy = policy_of([{"frequency": 2}, {"k": 2}])
+    plan, result = ldiv_db.plan(con, policy), ldiv_db.run(con, policy)
+    left = {table.name: table.loss.rows_suppressed for table in result.tables}
+    assert left == {"people": 0, "visits": 1, "labs": 1}
+    assert [table["rows_published"] for table in plan.as_dict()["tables"]] == [6, 7, 0]
+    told = next(note for note in plan.notes if "left out" in note)
+    assert told.startswith("1 row of visits, 1 row of labs are left out: 1 as a value of visits.illness is")
+    shown = read(con, "published")["visits"].values()
+    assert Counter(row["illness"] for row in shown) == {"x": 3, "y": 2, "z": 2}
+    assert len({row["who"] for row in shown}) == 6
