@@ -29,9 +29,10 @@ from ldiv_db.recoding.links import LinkedTable, register_of
 _BARE = {"id", "key", "nr", "no", "num", "number", "code", "uuid", "guid", "name"}
 #: How a name ends that may be that of a reference: `ward_id`, `WardId`.
 _REFERS = re.compile(r".*([a-z0-9](Id|ID|Nr|No|Key)|_(id|nr|no|key|code|ref))")
-#: Whom rows name by what they are to somebody, and by what they did: `reports_to`, `created_by`.
+#: What rows name by what it is to them, and by what was done: `reports_to`, `created_by`, `previous_stay`.
 _RELATED = re.compile(
     r".*(manage|boss|supervis|superior|chief|leader|mentor|advis|tutor|partner|guardian|sibling|friend|follow|refer)"
+    r"|.*(parent|previous|prior|predecess|success|repl[iy])"
     r"|.*([a-z0-9](By|To)|_(by|to))",
     re.IGNORECASE,
 )
@@ -111,10 +112,11 @@ class _Reference:
 
     @property
     def is_said(self) -> bool:
-        """True if the schema declares it, or its name is that of the key, or tells people and all its values do."""
+        """True if the schema declares it, or its name, with its values."""
         if self.keys.is_named_by(self.column.name) or self._is_declared:
             return self.known > 0
-        tells = bool(tells_one(self.column.name) or _RELATED.match(self.column.name)) and not self.keys.is_of_rows
+        related, of_rows = bool(_RELATED.match(self.column.name)), self.keys.is_of_rows
+        tells = related and self.keys.table.name == self.one.name if of_rows else related or tells_one(self.column.name)
         return tells and self.known == self._values > 0
 
     @property

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, StrictBool
+from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator, StrictBool
+from pydantic_core import PydanticCustomError
 
 from ldiv_db.database.catalog import Column
 from ldiv_db.policy.parts import PolicyPart
@@ -16,6 +17,27 @@ from ldiv_db.policy.targets import GivenTarget
 
 #: What stands between the columns of a key of several, in the name of that in which they stand together.
 BETWEEN = ", "
+
+
+def _one_column(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        raise PydanticCustomError("one_column", "takes one column: make one of several in a query as the source")
+    return value
+
+
+def _as_key(value: Any) -> str | list[str] | None:
+    """The column or columns of a key as written; raises PydanticCustomError."""
+    if value is None or isinstance(value, str):
+        return value
+    if not (isinstance(value, list | tuple) and value and all(isinstance(one, str) for one in value)):
+        raise PydanticCustomError("key_columns", "takes a column, or several: [order_id, line_no]")
+    if len({one.lower() for one in value}) < len(value):
+        raise PydanticCustomError("key_columns", "names a column twice")
+    return list(value)
+
+
+#: One column or several, of which no two are the same.
+GivenKey = Annotated[str | list[str] | None, PlainValidator(_as_key, json_schema_input_type=str | list[str] | None)]
 
 
 class PolicyTable(PolicyPart):
@@ -31,10 +53,10 @@ class PolicyTable(PolicyPart):
 
     source: GivenSource
     target: GivenTarget
-    person: str | None = None
+    person: Annotated[str | None, BeforeValidator(_one_column)] = None
     parent: dict[str, str] = Field(default_factory=dict)
     public: StrictBool = False
-    key: str | Annotated[list[str], Field(min_length=1)] | None = Field(
+    key: GivenKey = Field(
         default=None, description="the column that is one row's alone, or several that are it together"
     )
     orphans: Literal["refuse", "leave_out"] = Field(

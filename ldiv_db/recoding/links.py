@@ -170,7 +170,8 @@ def _unlike(tables: Mapping[str, LinkedTable], table: LinkedTable) -> Iterator[P
         one, two = table.column(ours), other.column(their)
         if _read_as(one, len(theirs) > 1) != _read_as(two, len(theirs) > 1):
             what = f"{ours} is {one.shown}, and {two.name} of {other.name} is {two.shown}"
-            yield Problem(f"tables.{table.name}.{key}", what, "CAST one of them in a query as the source")
+            ways = "CAST one of them" if table.above else "CAST one of them, or join the table that has both keys,"
+            yield Problem(f"tables.{table.name}.{key}", what, f"{ways} in a query as the source")
 
 
 def _read_as(column: Column, is_part: bool) -> Any:

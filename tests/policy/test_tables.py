@@ -113,6 +113,9 @@ NOT = "does not go with tables"
         ({"stays__key": None}, "tables.labs.parent: stays has no key"),
         ({"labs__parent": {"stay_id": "stay"}}, "tables.labs.parent: there is no table stay"),
         ({"labs__parent": {"stay_id": "stays", "ward": "wards"}}, "tables.labs.parent: leads to stays and to wards"),
+        ({"stays__key": ["stay_id", "ward"]}, "tables.labs.parent: is not as many columns as the key of stays"),
+        ({"stays__key": ["patient_nr"]}, "tables.stays.key: patient_nr says whose a row is already"),
+        ({"wards__orphans": "leave_out"}, "tables.wards.orphans: is of people"),
         ({"labs__parent": {"ward": "wards"}, "wards__key": "ward"}, "tables.labs.parent: wards leads to no person"),
         (
             {"stays__person": None, "stays__parent": {"lab_id": "labs"}, "labs__key": "lab_id"},
@@ -153,6 +156,9 @@ def test_what_is_said_of_all_tables_is_refused_once_and_nothing_follows_from_it(
 def test_what_cannot_be_read_is_told_with_the_table() -> None:
     assert "tables.stays.rows: " in told(stays__rows="apart")
     assert "tables.stays.sourse: unknown key" in told(stays__sourse="x")
+    assert "tables.stays.key: takes a column, or several" in told(stays__key=[])
+    assert "tables.stays.key: names a column twice" in told(stays__key=["stay_id", "STAY_ID"])
+    assert "tables.stays.person: takes one column: make one of several" in told(stays__person=["clinic", "patient_nr"])
 
 
 def test_what_a_policy_says_is_written_alike_in_every_process() -> None:
