@@ -17,15 +17,21 @@ def posteriors(
     """
     found: dict[tuple[Any, Any], Fraction] = defaultdict(Fraction)
     for person in fits:
-        order, known = [person, *(other for other in fits if other != person)], {}
-        every = frozenset(values)
-        total = _worlds(fits, order, 0, every, known)
-        assert total, "the truth is a world"
-        for one, ways in fits[person].items():
-            share = Fraction(ways * _worlds(fits, order, 1, every - {one}, known), total)
+        for one, share in shares(fits, person).items():
             for value in values[one]:
                 found[person, value] += share
     return found
+
+
+def shares(fits: Mapping[Any, Mapping[Any, int]], person: Any) -> dict[Any, Fraction]:
+    """The share of the worlds in which a person has a pseudonym, by pseudonym."""
+    order, known = [person, *(other for other in fits if other != person)], {}
+    every = frozenset(one for able in fits.values() for one in able)
+    total = _worlds(fits, order, 0, every, known)
+    assert total, "the truth is a world"
+    return {
+        one: Fraction(ways * _worlds(fits, order, 1, every - {one}, known), total) for one, ways in fits[person].items()
+    }
 
 
 def _worlds(fits: Any, order: list[Any], place: int, left: frozenset[Any], known: dict[Any, int]) -> int:

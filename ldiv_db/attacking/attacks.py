@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from ldiv_db.attacking.article29 import PeopleTrial
@@ -33,6 +34,7 @@ from ldiv_db.attacking.several_rows import SeveralRows
 from ldiv_db.auditing.check import request_problems
 from ldiv_db.auditing.joined_tables import JoinedTables
 from ldiv_db.auditing.kept import warn_of_release
+from ldiv_db.auditing.one_row import OneRow
 from ldiv_db.auditing.people_names import people_warning
 from ldiv_db.auditing.subject import Subject, counted
 from ldiv_db.auditing.tables import PublishedTables
@@ -43,7 +45,6 @@ from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one
 from ldiv_db.database.errors import Problem, refuse
-from ldiv_db.database.names import Relation
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.display import Shown
 from ldiv_db.policy.tables import named_in
@@ -220,29 +221,39 @@ def attack_published(found: PublishedTables, known: Knowledge) -> Attacks:
     numbers. Raises PolicyError for wrong numbers; AuditError for rows that belong to nobody.
     """
     refuse(known.problems())
-    knowing = {table.name: [table.name] for table in found.tables if table.labels}
-    knowing[ALL] = [table.name for table in found.tables]
     attacks, classes = list[Attack](), 0
     tell = (known.asked.listener or Listener()).on_stage
     with found.joined() as joined:
-        for who, tables in knowing.items():
+        for who, reading in _knowing(found, joined):
             tell(f"trying attacks by who knows {who}")
-            people = joined.people(tables)
             for name in found.wanted:
-                made, classes = _attacks_by(found, joined, people, name, known)
+                with found.engine.scope():
+                    made, classes = _attacks_by(found, reading(name), name, known)
                 attacks += [replace(attack, knows=who) for attack in made]
         rows = joined.count
     told = [f"{name}: attacks count the values of all rows of a person; {OF_SETS}" for name in found.attributes]
     return Attacks(rows, classes, tuple(attacks), (*told, *found.warnings()))
 
 
-def _attacks_by(
-    found: PublishedTables, joined: JoinedTables, people: Relation, name: str, known: Knowledge
-) -> tuple[list[Attack], int]:
-    """The attacks on a sensitive column by who knows what is shown of people, and how many classes that tells apart."""
+def _knowing(found: PublishedTables, joined: JoinedTables) -> Iterator[tuple[str, Callable[[str], Subject]]]:
+    """Who attacks, and what they see of a sensitive column: by all rows of one table, or of all, or by one row."""
+    if found.policy.knows_one:
+        reading = OneRow.of(joined)
+        people = [table.name for table in joined.tables if table.name in reading.of_people]
+        others = [table.name for table in joined.tables if table.name not in reading.of_people]
+        for name in others or [""]:
+            row = f"one row of {name}"
+            yield " and ".join([*people, *([row] if name else [])]), reading.knowing(filter(None, [name])).subject
+        return
+    knowing = {table.name: [table.name] for table in found.tables if table.labels}
+    for who, tables in {**knowing, ALL: [table.name for table in found.tables]}.items():
+        yield who, partial(joined.seen, joined.people(tables))
+
+
+def _attacks_by(found: PublishedTables, subject: Subject, name: str, known: Knowledge) -> tuple[list[Attack], int]:
+    """The attacks on a sensitive column by who sees this of people, and how many classes that tells apart."""
     engine = found.engine
-    with engine.scope(), ExitStack() as stack:
-        subject = joined.seen(people, name)
+    with ExitStack() as stack:
         counts = stack.enter_context(counted(engine, subject, name))
         columns = Columns(subject.labels, {name: found.policy.sensitive[name]} if name else {})
         one = {name: SecretColumn(found.attributes.get(name, ROWS_ALONE), found.wanted[name], counts)}

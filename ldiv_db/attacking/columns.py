@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ldiv_db.attacking.covering import LabelAxis
 from ldiv_db.attacking.populations import people_counter
 from ldiv_db.auditing.check import CheckRequest, refuse_request
 from ldiv_db.auditing.refusals import refuse_people
@@ -20,6 +19,7 @@ from ldiv_db.policy.quasi_identifiers import collect_hierarchies, infer, open_co
 from ldiv_db.policy.reading import of_one_table
 from ldiv_db.policy.release_columns import published_columns
 from ldiv_db.policy.settings import AlgorithmSpec
+from ldiv_db.recoding.labels import LabelAxis
 from ldiv_db.requirements import RequirementSpec
 
 

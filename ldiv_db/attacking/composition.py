@@ -23,7 +23,7 @@ from typing import ClassVar
 
 from ldiv_db.attacking.base import AttackedAttribute, AttackedTable, Attacker
 from ldiv_db.attacking.columns import Columns
-from ldiv_db.attacking.covering import KnownAxis, LabelAxis, known_axes, list_cells, within
+from ldiv_db.attacking.covering import KnownAxis, known_axes, list_cells, within
 from ldiv_db.attacking.disclosure import one_value_gain
 from ldiv_db.attacking.gains import UNIT, Attack, gain_of, mean_of, share_in
 from ldiv_db.attacking.matching import number_prefixes
@@ -35,6 +35,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.recoding.labels import LabelAxis
 from ldiv_db.requirements import Attribute
 from ldiv_db.requirements.guarantees import Guarantee
 

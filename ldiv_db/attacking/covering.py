@@ -25,6 +25,7 @@ from ldiv_db.database.sources import resolve_source
 from ldiv_db.policy.quasi_identifiers import Hierarchy
 from ldiv_db.policy.resolve import Described
 from ldiv_db.recoding import labels
+from ldiv_db.recoding.labels import LabelAxis
 from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.making import Level
 
@@ -36,24 +37,6 @@ KEY = "require.population"
 _RESPELT = ("BOOLEAN", "DATE", "TIME", "TIMESTAMP")
 #: A relation that is not made yet.
 NONE = Relation(())
-
-
-@dataclass(frozen=True)
-class LabelAxis:
-    """One quasi-identifier of a published table: the columns of its label (or bounds) among the classes, its hierarchy.
-
-    `sets_first` says that sets are known to be written.
-    """
-
-    name: str
-    columns: tuple[Identifier, ...]
-    hierarchy: Hierarchy
-    sets_first: bool = False
-
-    def known_as(self, known: Identifier, value: Identifier, kind: str, typed: SqlType | None = None) -> KnownAxis:
-        """The same as people know it: their column, and the working name and the kind of its values."""
-        label = (self.name, self.columns, self.hierarchy, self.sets_first)
-        return KnownAxis(*label, kind=kind, known=known, value=value, type=typed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,11 +55,6 @@ class KnownAxis(LabelAxis):
         return self.hierarchy.by_range
 
     @property
-    def bounded(self) -> bool:
-        """True if the label is two columns of bounds."""
-        return len(self.columns) > 1
-
-    @property
     def levels(self) -> tuple[Level, ...]:
         return self.hierarchy.levels
 
@@ -89,6 +67,14 @@ class KnownAxis(LabelAxis):
     @property
     def parent(self) -> Identifier:
         return Identifier(f"prefix_{self.number - 1}")
+
+
+def known_as(
+    axis: LabelAxis, known: Identifier, value: Identifier, kind: str, typed: SqlType | None = None
+) -> KnownAxis:
+    """The same as people know it: their column, and the working name and the kind of its values."""
+    label = (axis.name, axis.columns, axis.hierarchy, axis.sets_first)
+    return KnownAxis(*label, kind=kind, known=known, value=value, type=typed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +117,7 @@ def known_axes(axes: Sequence[LabelAxis], columns: Sequence[Column], key: str) -
             takes = "times" if axis.hierarchy.levels else "numbers or times"
             problems.append(Problem(key, f"{column.name} takes {takes}, it is {column.shown}"))
         typed = SqlType(column.type) if kind == TEXT and (column.is_fractional or column.type in _RESPELT) else None
-        known.append(axis.known_as(Identifier(column.name), Identifier(f"v{number}"), kind or TEXT, typed))
+        known.append(known_as(axis, Identifier(column.name), Identifier(f"v{number}"), kind or TEXT, typed))
     refuse(problems)
     return known
 
@@ -189,8 +175,8 @@ def read_axes(engine: Engine, classes: Relation, cells: Relation, axes: Sequence
     """The axes with their known values, their labels and what these cover; all problems at once."""
     covered, problems = [], []
     for axis in axes:
-        flow = EngineFlow(engine, "attacking/covering", classes=classes, cells=cells, axis=axis)
-        flow.step("labels", "number_labels")
+        numbered = labels.number_labels(engine, classes, axis)
+        flow = EngineFlow(engine, "attacking/covering", classes=classes, cells=cells, axis=axis, labels=numbered)
         flow.step("dictionary", "number_values")
         try:
             covered.append(_read(flow, axis))
@@ -214,10 +200,9 @@ def _read(flow: EngineFlow, axis: KnownAxis) -> ReadAxis:
     else:  # the codes that parts cover by a taxonomy, or by levels made of the values
         taxonomy = axis.hierarchy.taxonomy
         nodes = None if taxonomy is None else taxonomies.load(engine, taxonomy, axis.value.name)
-        starred = labels.read_starred(engine, parts, dictionary)
-        known = {"parts": parts, "starred": starred, "nodes": nodes, "levels": axis.levels, "type": axis.type}
-        spans = flow.step("found", "find_values", null_code=last, **known)
-        engine.drop(starred, *([nodes] if nodes else []))
+        known = {"nodes": nodes, "levels": axis.levels, "type": axis.type}
+        spans = labels.find_values(engine, parts, dictionary, last, **known)
+        engine.drop(*([nodes] if nodes else []))
     chosen, covered = labels.choose_reading(engine, spans, axis.sets_first)
     unread = labels.count_unread(engine, published, chosen)["count"]
     if unread:

@@ -36,7 +36,7 @@ from typing import Any, ClassVar
 
 from ldiv_db.algorithms import ALGORITHMS, algorithm_of
 from ldiv_db.attacking.base import NO_THRESHOLD, AttackedTable, Attacker, Verdict, held_against
-from ldiv_db.attacking.covering import LabelAxis, ReadAxis
+from ldiv_db.attacking.covering import ReadAxis
 from ldiv_db.attacking.gains import Attack, Gain, gain_of, mean_of
 from ldiv_db.attacking.matching import Matches
 from ldiv_db.database.engine import Engine
@@ -44,7 +44,7 @@ from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.queries import Where
 from ldiv_db.policy.settings import AlgorithmSpec
-from ldiv_db.recoding.labels import read_parts, read_ranges
+from ldiv_db.recoding.labels import LabelAxis, number_labels, read_parts, read_ranges
 from ldiv_db.taxonomies import taxonomy as taxonomies
 
 #: The people of classes of two rows are tried in pairs of kinds, those of few kinds first; one costs as many pairs.
@@ -157,8 +157,7 @@ class Downcoding(Attacker):
 def _labelled(table: AttackedTable, axis: LabelAxis) -> AxisParameter:
     """The axis with its labels; `inner` are those that are ranges of numbers, or else of times, with values inside."""
     engine = table.engine
-    known = axis.known_as(Identifier(axis.name), Identifier("value"), _KINDS[0])
-    labels = engine.materialise("labels", "attacking/covering/number_labels", classes=table.classes, axis=known)
+    labels = number_labels(engine, table.classes, axis)
     parts = read_parts(engine, labels)
     found = [_ranges(engine, parts, kind, inner_of=labels) for kind in _KINDS]
     return {"columns": axis.columns, "labels": labels, "inner": max(found, key=engine.count)}

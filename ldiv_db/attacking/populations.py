@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ldiv_db.attacking.covering import LabelAxis, open_population, within
+from ldiv_db.attacking.covering import open_population, within
 from ldiv_db.attacking.matching import Matches, matched
 from ldiv_db.auditing.audit import CountPeople
 from ldiv_db.auditing.subject import Counted
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.names import Relation
+from ldiv_db.recoding.labels import LabelAxis
 from ldiv_db.requirements import Requirement
 
 

@@ -8,16 +8,19 @@ have none of a table; a requirement on each row by the rows alone that show `L`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from ldiv_db.auditing.joined_tables import PATHS, JoinedTables, path_of, value_of, with_column
+from ldiv_db.auditing.overlaps import require_disjoint
 from ldiv_db.auditing.published_table import PublishedTable
 from ldiv_db.auditing.second_reading import CHEAP
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError
 from ldiv_db.database.names import Identifier, Relation, Value
+
+_SHOWN = "auditing/tables/show_one_row"
 
 
 @dataclass(frozen=True)
@@ -40,9 +43,16 @@ class OneRow:
         of_people = tables_of_people(joined)
         told = [{"rows": rows[name], "of_people": name in of_people} for name in rows]
         people = engine.materialise("people", "auditing/tables/show_everybody", tables=told)
+        require_disjoint(joined, people, of_people)
         others = [rows[name] for name in rows if name not in of_people]
-        shown = engine.materialise("shown", "auditing/tables/show_one_row", people=people, others=others)
+        shown = engine.materialise("shown", _SHOWN, people=people, others=others)
         return cls(joined, of_people, people, shown, _Again.of(engine, joined.tables, joined.count))
+
+    def knowing(self, names: Iterable[str]) -> OneRow:
+        """The same of who knows one row of these tables, which are not of people, or none: to be read once."""
+        others = [self.joined.rows[name] for name in names]
+        shown = self.joined.engine.materialise("shown", _SHOWN, people=self.people, others=others)
+        return replace(self, shown=shown)
 
     def subject(self, name: str) -> Subject:
         """All people who are shown, each with their values of a sensitive column, or by themselves."""

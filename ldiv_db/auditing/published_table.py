@@ -11,13 +11,15 @@ from ldiv_db.database.equality import Reading
 from ldiv_db.database.names import Identifier, NamedAfter, Value
 from ldiv_db.policy.release_columns import ReleaseColumns
 from ldiv_db.policy.tables import PolicyTable, named_in, numbers_as
+from ldiv_db.recoding.labels import LabelAxis
 
 
 @dataclass(frozen=True)
 class PublishedTable:
     """A published table: its `owner` column has the person, or the key of a row of the table `above`.
 
-    `sensitive` are its columns by what an audit calls them, with how their values are read as one.
+    `sensitive` are its columns by what an audit calls them, with how their values are read as one; `axes` are its
+    quasi-identifiers, each with the ways in which its labels may be read.
     """
 
     name: str
@@ -30,6 +32,7 @@ class PublishedTable:
     labels: Sequence[Identifier]
     sensitive: Mapping[str, Identifier]
     same: Mapping[str, Reading] = field(default_factory=dict)
+    axes: Sequence[Sequence[LabelAxis]] = ()
 
     alias = NamedAfter("t{0.number}")
 
@@ -41,6 +44,7 @@ class PublishedTable:
         tables: Mapping[str, PolicyTable],
         released: ReleaseColumns,
         rows: Table,
+        axes: Sequence[Sequence[LabelAxis]],
     ) -> PublishedTable:
         """The table of that name of a policy with these, published with such columns."""
         table = tables[name]
@@ -57,6 +61,7 @@ class PublishedTable:
             labels=[Identifier(label) for label in released.identifying],
             sensitive={named_in(name, column): Identifier(column) for column in table.sensitive},
             same={named_in(name, column): setting.reading for column, setting in table.sensitive.items()},
+            axes=axes,
         )
 
     def by_nights(self, engine: Engine, ends: Sequence[int]) -> PublishedTable:

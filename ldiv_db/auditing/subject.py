@@ -19,6 +19,7 @@ from ldiv_db.database.equality import Reading, members_of, read_as_one, read_exa
 from ldiv_db.database.errors import AuditError, refused
 from ldiv_db.database.flow import Flow
 from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.queries import Where
 from ldiv_db.database.steps import Steps
 from ldiv_db.recoding.bags import ROW_UNITS, person_units
 from ldiv_db.recoding.encoded import Renamed
@@ -192,6 +193,10 @@ def number_classes(steps: Steps, subject: Subject, counts: Relation, sensitive: 
     listed = flow.step("classes", "list_classes")
     histogram = flow.step("histogram", "number_values", tallied="rows")
     whole = flow.step("whole", "total_values") if ignore else None
+    if subject.lacking and isinstance(steps, Engine):  # classes have people in common
+        everybody = _count_whole(steps, subject, sensitive)
+        whole = steps.select("whole", everybody, "value", "rows", where=[Where("rows", 0, ">")])
+        steps.drop(everybody)
     of_bags = people and not subject.of_known_row
     shares = _share_classes(steps, subject, sensitive, flow) if of_bags and isinstance(steps, Engine) else None
     made = [whole, *([shares.histogram, shares.totals] if shares else [])]
@@ -206,9 +211,14 @@ def number_classes(steps: Steps, subject: Subject, counts: Relation, sensitive: 
     return Numbered(classes, listed, [relation for relation in made if relation])
 
 
+def _count_whole(engine: Engine, subject: Subject, sensitive: str) -> Relation:
+    """The values of the whole table, each person counted once."""
+    return count_values(engine, replace(subject, labels=(), ids=(), known=()), sensitive)
+
+
 def _share_classes(engine: Engine, subject: Subject, sensitive: str, flow: Flow) -> Classes | None:
     """The classes with every person spread over their values, and the whole table so; None if units are too many."""
-    whole = count_values(engine, replace(subject, labels=(), ids=(), known=()), sensitive)
+    whole = _count_whole(engine, subject, sensitive)
     if not (engine.most(whole, "units") and engine.most(flow["counts"], "units")):
         return None
     histogram = flow.step("histogram", "number_values", tallied="units", sized="units")

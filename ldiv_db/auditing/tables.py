@@ -24,16 +24,21 @@ from ldiv_db.database.catalog import columns_of, missing_columns
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one
 from ldiv_db.database.errors import refuse
+from ldiv_db.database.names import Identifier
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.published import open_target
+from ldiv_db.policy.quasi_identifiers import Hierarchy, collect_hierarchies
 from ldiv_db.policy.reading import GivenRequirement, read_requirements, said_of_one_table
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.schema import members_of
 from ldiv_db.policy.sensitive import absent_values
 from ldiv_db.policy.tables import named_in
+from ldiv_db.recoding.labels import LabelAxis
 from ldiv_db.recoding.links import in_order
 from ldiv_db.requirements import ROWS_ALONE, Attribute, Requirement, RequirementSpec
+from ldiv_db.taxonomies import taxonomy as taxonomies
+from ldiv_db.taxonomies.making import Level
 
 
 def required_of_people(
@@ -94,7 +99,8 @@ class PublishedTables:
                 columns = columns_of(engine, rows)
                 member = given.settled_by(column.name for column in columns)
                 request = replace(check_request(member), folder=folder)
-                table = PublishedTable.of(name, number, policy.tables, member.released, rows)
+                axes = axes_of(engine, given, folder) if policy.knows_one else ()
+                table = PublishedTable.of(name, number, policy.tables, member.released, rows, axes)
                 refuse(missing_columns(engine, rows, table.columns, "published table"))
                 refuse(request_problems(request.require, request.sensitive))
                 require_within(engine, rows, request.centres)
@@ -127,6 +133,29 @@ class PublishedTables:
         """The tables joined; all that is made of them is dropped at the end."""
         with self.engine.scope():
             yield JoinedTables.of(self.engine, self.tables, whole=self.policy.knows_one)
+
+
+#: Of values as they are.
+_FLAT = Hierarchy(levels=(Level(Identifier("level")),))
+
+
+def axes_of(engine: Engine, policy: Policy, folder: Path) -> list[list[LabelAxis]]:
+    """The quasi-identifiers of a release under a policy, each with the ways in which its labels may be read.
+
+    What the policy leaves open is a taxonomy of its name in the catalog, ranges, or values as they are.
+    """
+    problems, known = Problems(), taxonomies.stored(engine)
+    told = {name: qi for name, qi in policy.quasi_identifiers.items() if not qi.is_open}
+    hierarchies = {name: [one] for name, one in collect_hierarchies(engine, told, folder, problems).items()}
+    problems.refuse()
+    for name in policy.quasi_identifiers.keys() - told.keys():
+        named = [Hierarchy(taxonomies.fetch(engine, name))] if name in known else []
+        hierarchies[name] = [*named, Hierarchy(), _FLAT]
+    forms, columns = policy.released.forms, policy.released.columns_of
+    return [
+        [LabelAxis(name, tuple(map(Identifier, columns(name))), one, forms[name] == "set") for one in hierarchies[name]]
+        for name in policy.quasi_identifiers
+    ]
 
 
 def check_tables(

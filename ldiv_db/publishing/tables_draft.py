@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from ldiv_db.attacking.covering import label_axes
 from ldiv_db.auditing.audit import Audit, require_good
 from ldiv_db.auditing.published_table import PublishedTable
 from ldiv_db.auditing.subject import Subject, require_same_rows
@@ -47,7 +48,14 @@ class NewTables:
     def published(self, where: Tables) -> list[PublishedTable]:
         """The tables that belong to people, as the audit reads them where they are."""
         return [
-            PublishedTable.of(name, number, self.tables, classes.resolved.released, where[name])
+            PublishedTable.of(
+                name,
+                number,
+                self.tables,
+                classes.resolved.released,
+                where[name],
+                [[axis] for axis in label_axes(classes.resolved)],
+            )
             for number, (name, classes) in enumerate(self.members.items(), 1)
         ]
 

@@ -13,14 +13,42 @@ the reading that holds is chosen. Only distinct labels are looked at.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.names import Relation
+from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.policy.quasi_identifiers import Hierarchy
 
 #: The remedy in an error about labels that cannot be read as ranges.
 RANGE_FORMS = (
     "ranges are written [20 .. 30], [20 .. 30), 20-30, 20~30, 20 to 30, 60+, >60, >=60, <20, <=20, 60 and over or under"
     " 20"
 )
+
+
+@dataclass(frozen=True)
+class LabelAxis:
+    """One quasi-identifier of a published table: the columns of its label (or bounds) among its rows, its hierarchy.
+
+    `sets_first` says that sets are known to be written.
+    """
+
+    name: str
+    columns: tuple[Identifier, ...]
+    hierarchy: Hierarchy
+    sets_first: bool = False
+
+    @property
+    def bounded(self) -> bool:
+        """True if the label is two columns of bounds."""
+        return len(self.columns) > 1
+
+
+def number_labels(engine: Engine, rows: Table, axis: LabelAxis) -> Relation:
+    """The different labels of a quasi-identifier among rows: (its columns, value_no, written, rows)."""
+    return engine.materialise("labels", "recoding/labels/number_labels", classes=rows, axis=axis)
 
 
 def read_parts(engine: Engine, labels: Relation) -> Relation:
@@ -48,6 +76,18 @@ def span_ranges(engine: Engine, ranges: Relation, ranks: Relation, null_code: in
     """
     params = {"ranges": ranges, "ranks": ranks, "null_code": null_code, "last": last}
     return engine.materialise("found", "recoding/labels/span_ranges", **params)
+
+
+def find_values(engine: Engine, parts: Relation, dictionary: Relation, null_code: int, **known: Any) -> Relation:
+    """The codes of `dictionary` (value, code) that parts cover: (value_no, part, low, high).
+
+    By the `nodes` of a taxonomy or `levels` made of values; those of a `type` may be written otherwise.
+    """
+    starred = read_starred(engine, parts, dictionary)
+    given = {"parts": parts, "dictionary": dictionary, "starred": starred, "null_code": null_code, **known}
+    found = engine.materialise("found", "recoding/labels/find_values", **given)
+    engine.drop(starred)
+    return found
 
 
 def choose_reading(engine: Engine, found: Relation, sets_first: bool) -> tuple[Relation, Relation]:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm
-from ldiv_db.attacking.covering import LabelAxis
 from ldiv_db.database import catalog
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Context, Listener
@@ -29,6 +28,7 @@ from ldiv_db.publishing.series_draft import ReleaseStart
 from ldiv_db.publishing.series_target import ReleaseTables, SeriesTarget, is_there, series_target_of, sql_name_of
 from ldiv_db.recoding.encode import Coding, read_source
 from ldiv_db.recoding.encoded import Encoded, Renamed
+from ldiv_db.recoding.labels import LabelAxis
 from ldiv_db.recoding.recode import PUBLISHED, ClassNumbers, Recoding, SpanColumn, keep_types, published_rows
 from ldiv_db.running.classes import work_out
 from ldiv_db.running.preparation import make_ready

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import random
+from fractions import Fraction
 from typing import Any
 
 import duckdb
 import pytest
+from strategies import some
 
 import ldiv_db
 from ldiv_db.database.errors import AuditError
+from tests import one_row
+from tests.running.schemas import drawn
 
 POLICY: dict[str, Any] = {
     "individual": "who",
@@ -111,3 +116,46 @@ def test_rows_of_nobody_are_refused(change: str, message: str) -> None:
     con.execute(change)
     with pytest.raises(AuditError, match=message):
         checked(con)
+
+
+def test_labels_of_people_who_differ_may_overlap() -> None:
+    """Nobody takes a person for one of another class; tests of visits that are known apart are apart themselves."""
+    people = [(who, "[20 .. 29]" if who < 5 else "[25 .. 34]") for who in range(1, 7)]
+    visits = [*VISITS, (5, 51, "[2 .. 4]", "h"), (6, 61, "[2 .. 4]", "i")]
+    labs = [*LABS, (51, "*", "j"), (61, "*", "k")]
+    con = released(visits, labs, people)
+    assert not violated(checked(con))
+    con.execute("INSERT INTO published.labs VALUES (13, 'x', 'm'), (41, 'x', 'n')")
+    assert not violated(checked(con))
+
+
+CHOICES = (
+    ("patients", "stays", "scans"),
+    ("patients", "stays", "labs"),
+    ("patients", "visits"),
+    ("patients", "orders"),
+)
+
+
+@pytest.mark.parametrize("seed", some(range(300), 12))
+def test_what_the_audit_says_of_any_tables_is_what_all_their_worlds_say(seed: int) -> None:
+    rng = random.Random(seed)
+    names = rng.choice(CHOICES)
+    people = drawn(
+        rng, names, rng.randrange(3, 7), most=rng.randrange(1, 3), values="abcdefghijkl"[: rng.randrange(6, 13)]
+    )
+    shown = one_row.labelled(rng, people)
+    con = duckdb.connect(config={"threads": 1})
+    one_row.publish(con, names, shown)
+    each = rng.random() < 0.4
+    required = {"frequency": 2} | ({"each": "row"} if each else {})
+    policy = one_row.policy_of(names, require=[required, {"k": 1}])
+    found = one_row.surest(people, shown, ["patients"])
+    sure = [share for column, share in found.items() if (column[0] == "each") is each]
+    try:
+        audits = ldiv_db.check(con, policy=policy, twice=True)
+    except AuditError as error:
+        assert "in common" in str(error)
+        return
+    violated(audits)
+    assert all(audit.holds for audit in audits if audit.sensitive) is (max(sure, default=0) <= Fraction(1, 2))
