@@ -113,9 +113,9 @@ def labelled(rng: random.Random, people: Mapping[int, Tree]) -> dict[int, Tree]:
         ages = [people[person]["patients"][0][1] for person in members]
         label, told = (min(ages), max(ages)), dict[Any, list[Any]]()
         for person in members:
-            ((no, _, value, _),) = people[person]["patients"]
+            ((no, *_),) = people[person]["patients"]
             others = {name: nodes for name, nodes in people[person].items() if name != "patients"}
-            found[person] = {"patients": [(no, label, value, {})], **_relabelled(rng, others, (), told)}
+            found[person] = {"patients": [(no, label, "", {})], **_relabelled(rng, others, (), told)}
     return found
 
 
