@@ -1,4 +1,4 @@
-"""Releases of random schemas against who knows one row: no world that they allow makes anybody surer than is promised."""
+"""Releases of random schemas against who knows one row: all their worlds keep what is promised."""
 
 from __future__ import annotations
 
