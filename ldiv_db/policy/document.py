@@ -33,8 +33,8 @@ from ldiv_db.policy.sources import (
     KEEPS_APART,
     UNSPECIFIED,
     GivenSource,
-    as_decomposition,
     as_source,
+    completed,
     policy_document,
 )
 from ldiv_db.policy.tables import PolicyTable, qualified
@@ -132,9 +132,7 @@ class Policy(PolicyPart):
     @model_validator(mode="before")
     @classmethod
     def _complete(cls, document: Any) -> Any:
-        if isinstance(document, Mapping) and document.get("tables") and "quasi_identifiers" not in document:
-            document = {**document, "quasi_identifiers": {"": {}}}  # those of its tables are, once these are read
-        return as_decomposition(document) if isinstance(document, Mapping) else document
+        return completed(document) if isinstance(document, Mapping) else document
 
     @model_validator(mode="after")
     def _take_columns(self) -> Self:

@@ -161,14 +161,52 @@ KEEPS_APART, CHOOSING = ("bsgi",), (DEFAULT_ALGORITHM, "fast")
 GROUP_ID, COUNT = "group_id", "n"
 
 
-def as_decomposition(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The document, of a decomposition without `require`: its requirements stand with the attributes."""
-    found = dict(document)
+def completed(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The document with what it leaves to be understood.
+
+    A decomposition's requirements stand with the attributes. One table of whose rows one is known is a schema of one.
+    The quasi-identifiers of tables are the policy's, once these are read.
+    """
+    found = _as_schema(document)
     algorithm = found.get("algorithm")
     name = algorithm.get("name") if isinstance(algorithm, Mapping) else algorithm
-    if not isinstance(name, str) or name not in DECOMPOSITIONS:
-        return found
-    return {"require": [], **found}
+    if found.get("tables") and "quasi_identifiers" not in found:
+        found["quasi_identifiers"] = {"": {}}
+    if isinstance(name, str) and name in DECOMPOSITIONS:
+        return {"require": [], **found}
+    return found
+
+
+#: What is said of the one table of a schema.
+_OF_TABLE = ("source", "target", "quasi_identifiers", "sensitive", "identifiers", "keep")
+
+
+def _as_schema(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The document, of one table with people of whom one row is known as one of `tables`, called after its source."""
+    individual, source = document.get("individual"), document.get("source")
+    whose = individual.get("column") if isinstance(individual, Mapping) else individual
+    is_one = isinstance(source, str | Mapping | SourceQuery) and "tables" not in document
+    if document.get("known") != 1 or not is_one or not isinstance(whose, str):
+        return dict(document)
+    last = source.rpartition(".")[2] if isinstance(source, str) else ""
+    name = last if last.isidentifier() else "rows"
+    table = {key: document[key] for key in _OF_TABLE if key in document} | {"person": whose}
+    listed = table.get("identifiers")
+    if isinstance(listed, list):
+        table["identifiers"] = [one for one in listed if one != whose]
+    require = document.get("require")
+    beside = {"require": [_named(one, name) for one in require] if isinstance(require, list) else require}
+    return {key: said for key, said in document.items() if key not in _OF_TABLE} | beside | {"tables": {name: table}}
+
+
+def _named(required: Any, table: str) -> Any:
+    """A requirement as it is written, the columns that it names under the name of their table."""
+    if not isinstance(required, Mapping):
+        return required
+    found = {key: _named(said, table) if isinstance(said, Mapping) else said for key, said in required.items()}
+    if isinstance(of := found.get("sensitive"), str | list):
+        found["sensitive"] = [f"{table}.{one}" for one in ([of] if isinstance(of, str) else of)]
+    return found
 
 
 def policy_document(policy: PolicyPart) -> dict[str, Any]:

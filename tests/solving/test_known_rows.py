@@ -254,3 +254,43 @@ def test_the_fewest_give_up_rows_of_a_value_that_is_too_frequent() -> None:
     shown = read(con, "published")["visits"].values()
     assert Counter(row["illness"] for row in shown) == {"x": 3, "y": 2, "z": 2}
     assert len({row["who"] for row in shown}) == 6
+
+
+@search(2, draw=seeded)
+def test_one_table_is_a_schema_of_one_whose_columns_of_people_are_found(draw: random.Random) -> None:
+    """Who has rows of a label has them with one label of people, and no two labels overlap."""
+    people = [(who, draw.choice("fm"), draw.randrange(40)) for who in range(draw.randint(8, 30))]
+    rows = [(*one, draw.randrange(9), draw.choice("abcdefg")) for one in people for _ in range(draw.choice([1, 2, 5]))]
+    con = duckdb.connect()
+    con.execute("CREATE TABLE stays (who INT, sex VARCHAR, birth INT, day INT, illness VARCHAR, nr INT)")
+    con.executemany("INSERT INTO stays VALUES (?, ?, ?, ?, ?, ?)", [(*row, nr) for nr, row in enumerate(rows)])
+    labels = {"sex": {}, "birth": {"numeric": True}, "day": {"numeric": True}}
+    policy = {
+        "source": "main.stays", "target": "pub", "individual": "who", "known": 1, "quasi_identifiers": labels,
+        "sensitive": "illness", "keep": ["nr"], "require": [{"frequency": 2, "sensitive": "illness"}, {"k": 3}],
+        "identifiers": ["who"],
+    }  # fmt: skip
+    result = ldiv_db.run(con, policy)
+    assert any("stays.birth" in note and "never varies" in note for note in result.notes)
+    shown = con.execute("SELECT who, sex, birth, day, illness, nr FROM pub ORDER BY nr").fetchall()
+    assert len(shown) == len(rows) - result.loss.rows_suppressed
+    assert len({(row[0], rows[row[5]][0]) for row in shown}) == len({row[0] for row in shown})
+    bags, having = defaultdict[int, set[str]](set), defaultdict[Any, set[int]](set)
+    of_person = defaultdict[int, set[Any]](set)
+    for who, sex, birth, day, illness, nr in shown:
+        assert covers(sex, rows[nr][1]) and covers(birth, rows[nr][2]) and covers(day, rows[nr][3])
+        bags[who].add(illness)
+        having[sex, birth, day].add(who)
+        of_person[who].add((sex, birth))
+    assert all(len(found) == 1 for found in of_person.values())
+    values = [sorted({row[column] for row in rows}) for column in (1, 2, 3)]
+    for one, other in combinations(having, 2):
+        assert any(
+            not any(covers(a, value) and covers(b, value) for value in known)
+            for a, b, known in zip(one, other, values, strict=True)
+        )
+    for group in having.values():
+        counts = Counter(value for who in group for value in bags[who])
+        assert len(group) >= 3
+        assert max(counts.values()) * 2 <= len(group)
+    assert all(audit.holds for audit in ldiv_db.check(con, policy=policy))
