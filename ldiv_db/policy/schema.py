@@ -223,15 +223,16 @@ def _spelt(target: Target) -> str:
     return ":".join(map(str, (target.home, target.table or Path(target.file or "").name))).lower()
 
 
-def _in_sets(policy: Policy, named: Mapping[str, QuasiIdentifier]) -> dict[str, QuasiIdentifier]:
-    """Quasi-identifiers that are published as sets where nothing is said of how they generalise, and one row is known.
+def _labels(policy: Policy, named: Mapping[str, QuasiIdentifier]) -> dict[str, Any]:
+    """How quasi-identifiers are labelled: in sets where nothing is said of how they generalise, and one row is known.
 
-    Labels that never overlap are `*` for all along a taxonomy without inner nodes, or the values.
+    Labels that never overlap are `*` for all along a taxonomy without inner nodes, or the values. Numbers have ranges.
     """
     if not policy.knows_one or "recode" in policy.model_fields_set:
-        return dict(named)
-    is_open = {name: qi.is_open and qi.recode is None for name, qi in named.items()}
-    return {name: qi.settled(recode="set") if is_open[name] else qi for name, qi in named.items()}
+        return {"quasi_identifiers": dict(named)}
+    is_said = {name: not (qi.is_open or qi.numeric or qi.recode) for name, qi in named.items()}
+    found = {name: qi.settled(recode="tree") if is_said[name] else qi for name, qi in named.items()}
+    return {"recode": "set", "quasi_identifiers": found}
 
 
 def members_of(policy: Policy) -> Mapping[str, Policy]:
@@ -307,8 +308,7 @@ def _with_columns(policy: Policy, table: PolicyTable, own: Mapping[str, Any], wh
     taken = {column.lower() for column in (*roles, *whose)}
     is_parent = any(other.parent and policy.tables.get(other.above) is table for other in policy.tables.values())
     links = [column for column in table.links(is_parent) if column.lower() not in taken]
-    labels = _in_sets(policy, table.quasi_identifiers)
-    columns = {"quasi_identifiers": labels, "sensitive": table.sensitive, "keep": table.keep}
+    columns = {**_labels(policy, table.quasi_identifiers), "sensitive": table.sensitive, "keep": table.keep}
     identifiers = [*table.identifiers, *links, *([ROW] if policy.is_series else [])]
     beside = {"tables": {}, "target": table.target, "key": None, "nights": None}
     update = {**beside, "identifiers": identifiers, **columns, **own}

@@ -71,6 +71,17 @@ def test_a_key_of_several_columns_links_as_one_made_by_hand_does() -> None:
     assert ldiv_db.attack(con, policy=policy_of()).as_dict()
 
 
+def test_a_key_of_several_columns_links_where_one_row_is_known() -> None:
+    con, policy = shop(), policy_of() | {"known": 1, "algorithm": "auto"}
+    policy["tables"]["orders"] |= {"quasi_identifiers": {"day": {}}, "identifiers": []}  # a number, as is found
+    for name in ("orders", "lines"):
+        del policy["tables"][name]["order"]
+    ldiv_db.run(con, policy)
+    rows = JOINED.format(key="nr_line").replace("o.position, l.position", "o.day")
+    assert len(con.execute(rows).fetchall()) == 160
+    assert ldiv_db.check(con, policy=policy).holds
+
+
 def test_a_key_of_several_columns_tells_over_time_which_row_is_which() -> None:
     con = shop()
     con.execute("DROP TABLE orders; CREATE TABLE orders AS SELECT DISTINCT nr, 1000 + nr // 14 AS customer FROM lines")
