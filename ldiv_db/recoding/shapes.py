@@ -16,7 +16,7 @@ from math import prod
 from typing import NamedTuple
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.names import NamedAfter, Relation
+from ldiv_db.database.names import Identifier, NamedAfter, Relation
 from ldiv_db.database.queries import Where
 from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
 from ldiv_db.recoding.levels import Level
@@ -61,12 +61,15 @@ class Need:
 class Shapes:
     """The rows of people in their places (`placed`), the shape of each person, and what people may keep of theirs.
 
+    `spots` are the rows of one person of each shape.
+
     `people` counts those of each shape, `options` are what is left of it with labels, most rows first; `caps` are rows
     of turns, by number. `kept` shapes have one number whatever they are left of.
     """
 
     placed: Relation
     of_people: Relation
+    spots: Relation
     needs: Sequence[Need]
     caps: Sequence[tuple[int, ...]]
     people: Mapping[int, int]
@@ -103,6 +106,8 @@ def shapes_of(engine: Engine, stack: Stack, secret: str, most: int | None = None
         of_people = scope.keep(engine.materialise("shapes", "recoding/tables/list_shapes", placed=placed))
         people = dict(engine.tally(of_people, "shape_no"))
         firsts = engine.group("firsts", of_people, "shape_no", person=("min", "person"))
+        of_firsts = {"placed": placed, "firsts": firsts, "needs": needs}
+        spots = scope.keep(engine.materialise("spots", "recoding/tables/list_spots", **of_firsts))
         turns = [int(engine.most(placed, need.column.name) or 0) for need in needs]
         caps = _caps([min(turn, most or turn) for turn in turns])
         columns = dict.fromkeys(["cap_no", *(n.column.name for n in needs), *(n.before.name for n in needs)], "BIGINT")
@@ -112,12 +117,13 @@ def shapes_of(engine: Engine, stack: Stack, secret: str, most: int | None = None
             columns,
             [(n, *cap, *(of[own] for of, own in zip(lower, cap, strict=True))) for n, cap in enumerate(caps)],
         )
-        params = {"placed": placed, "firsts": firsts, "caps": listed, "needs": needs, "members": _weights(stack)}
+        params = {"spots": spots, "caps": listed, "needs": needs, "members": _weights(stack)}
         lesser = engine.materialise("lesser", "recoding/tables/list_lesser_shapes", **params)
         options: dict[int, list[Option]] = {shape: [] for shape in people}
         for shape, *option in engine.columns(lesser, "shape_no", *Option._fields):
             options[shape].append(Option(*option))
-    return Shapes(placed, of_people, needs, caps, people, {s: sorted(o, reverse=True) for s, o in options.items()})
+    kept = {shape: sorted(own, reverse=True) for shape, own in options.items()}
+    return Shapes(placed, of_people, spots, needs, caps, people, kept)
 
 
 def _placed(engine: Engine, stack: Stack, needs: Sequence[Need], secret: str) -> Relation:
@@ -129,8 +135,7 @@ def _placed(engine: Engine, stack: Stack, needs: Sequence[Need], secret: str) ->
             placed = engine.materialise("placed", "recoding/tables/place_rows", placed=None, members=members, **params)
         else:
             engine.insert(placed, "recoding/tables/place_rows", placed=placed, members=members, **params)
-    assert placed is not None  # noqa: S101 - some table is of people
-    return placed
+    return engine.materialise("places", "recoding/tables/number_places", placed=placed, needs=needs)
 
 
 def _weights(stack: Stack) -> list[dict[str, int]]:
@@ -290,12 +295,12 @@ def published_rows(engine: Engine, stack: Stack, shapes: Shapes, keys: Sequence[
     """
     columns = {"shape_no": "BIGINT", "level": "BIGINT"} | {n.column.name: "BIGINT" for n in shapes.needs}
     listed = [(s, level, *shapes.cap_of(s, kept)) for level, (kept, own) in enumerate(keys) for s in own]
-    params = {"placed": shapes.placed, "needs": shapes.needs, "shapes": shapes.of_people, "position": POSITION}
     codes = [*stack.encoded.codes, *(axis.code.name for axis in stack.encoded.sensitive), "own_id"]
+    params = {"placed": shapes.placed, "needs": shapes.needs, "shapes": shapes.of_people, "spots": shapes.spots}
+    params |= {"rows": stack.encoded.rows, "codes": [Identifier(code) for code in codes], "position": POSITION}
     with engine.scope() as scope:
         chosen = engine.load("chosen", columns, listed)
-        kept = engine.materialise("kept", "recoding/tables/keep_rows", chosen=chosen, **params)
-        published = scope.keep(engine.join("published", kept, stack.encoded.rows, "row_id", right_columns=codes))
+        published = scope.keep(engine.materialise("published", "recoding/tables/keep_rows", chosen=chosen, **params))
     people, places = [sum(shapes.people[shape] for shape in own) for _, own in keys], dict[int, list[tuple[int, int]]]()
     for level, position, member, rows in engine.tally(published, "level", POSITION.name, "member"):
         places.setdefault(level, []).extend([(position, member)] * (rows // people[level]))
@@ -321,11 +326,9 @@ def _level(
     axes = tuple(axis for axis in whole.axes if positions[axis.code])
     sensitive = _sensitive(stack, {member for _, member in places})
     units = units_of(engine, replace(whole, rows=rows, axes=axes, sensitive=sensitive), True, positions, bagged)
-    both = {"left_columns": [("unit_id", "row_id")], "right_columns": [("p1", "whole_id")]}
-    pairs = engine.join("pairs", units.members, rows, "row_id", **both)
-    return Level(
-        len(places), units.encoded, engine.select("numbers", pairs, "row_id", "whole_id", distinct=True), positions
-    )
+    own, keys = units.encoded.rows, ("first_id", "row_id")
+    numbers = engine.join("numbers", own, rows, keys, left_columns=["row_id"], right_columns=[("p1", "whole_id")])
+    return Level(len(places), units.encoded, numbers, positions)
 
 
 def compared(own: Encoded, whole: Encoded) -> Encoded:

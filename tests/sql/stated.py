@@ -54,13 +54,22 @@ def _is_stated(term):
     return re.search(r" (ASC|DESC) NULLS (FIRST|LAST)$", " ".join(term).upper()) is not None
 
 
+def is_sorted_at_once(node):
+    """Whether a list is sorted where it is made: then its values alone say what it is, in every engine."""
+    above = node.parent
+    while isinstance(above, exp.Filter | exp.ArrayDistinct):
+        above = above.parent
+    return isinstance(node, exp.ArrayAgg) and isinstance(above, exp.ArraySort)
+
+
 def undecided(tree):
     """What in a statement's syntax tree depends on settings or on the order of rows: divisions, aggregates, limits."""
     found = [f"{node.sql('duckdb')}: whole numbers?" for node in tree.find_all(exp.Div) if not _is_fraction(node)]
     for node in tree.find_all(exp.Func):
         name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
         written = {name.lower(), *(other.lower() for other in getattr(node, "sql_names", list)())}
-        if written & PICKING and not isinstance(node.this, exp.Order) and not node.find_ancestor(exp.WithinGroup):
+        is_ordered = isinstance(node.this, exp.Order) or node.find_ancestor(exp.WithinGroup) or is_sorted_at_once(node)
+        if written & PICKING and not is_ordered:
             found.append(f"{node.sql('duckdb')}: in which order?")
     for node in tree.find_all(exp.Select):
         if node.args.get("limit") and not node.args.get("order"):
