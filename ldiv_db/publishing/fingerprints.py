@@ -77,6 +77,20 @@ class Fingerprint:
         return keyed(self.key, (self.rows, self.policy, versions()))
 
 
+class Summaries:
+    """What is read of the rows of tables for their hashes: once, by whatever keys they are hashed."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Table, tuple[str, ...]], Mapping[str, Any]] = {}
+
+    def of(self, engine: Engine, rows: Table, columns: Sequence[Identifier]) -> Mapping[str, Any]:
+        """How many rows there are, and the sum of their hashes."""
+        asked = rows, tuple(column.name for column in columns)
+        if asked not in self._known:
+            self._known[asked] = summary_of(engine, rows, columns)
+        return self._known[asked]
+
+
 def read_by(run: Mapping[str, Any]) -> list[tuple[str, str, tuple[ReadColumn, ...]]]:
     """(source, the hash of its rows, the columns) of all that a run in the ledger read; empty if that is not noted."""
     found = json.loads(run["columns_read"] or "[]")
@@ -90,23 +104,29 @@ def take_fingerprint(
     rows: Table,
     weight: Identifier | None,
     key: str,
-    named: Mapping[str, Identifier] | None = None,
 ) -> Fingerprint:
     """The fingerprint of a copy of the source, whose rows may lie in a warehouse, and of its policy.
 
-    `weight` is the copy's column of counts, if equal rows are one: it is the same as if they were not. `named` are the
-    columns that are read, by their names in lower case, of rows that are no copy.
+    `weight` is the copy's column of counts, if equal rows are one: it is the same as if they were not.
     """
+    read = sorted((column.column.name.lower(), column.alias) for column in read_columns(resolved.source))
+    summary = summary_of(engine, rows, [column for _, column in read], weight)
+    return fingerprint_by(engine, resolved, [name for name, _ in read], summary, key)
+
+
+def fingerprint_by(
+    engine: Engine, resolved: Resolved, read: Sequence[str], summary: Mapping[str, Any], key: str
+) -> Fingerprint:
+    """As `take_fingerprint`, of rows of which a summary was taken; `read` are the names of columns in lower case."""
     source = resolved.source
     kept = set(source.place.hashed if source.place else ())
-    read = sorted((named or {column.column.name.lower(): column.alias for column in read_columns(source)}).items())
     required = {column.column.name.lower() for column in CopiedColumns(engine, source).where_nulls("suppress")}
     rests_on_others = any(spec.counts_people for spec in resolved.policy.require)
     return Fingerprint(
         key,
-        hash_rows(engine, rows, [column for _, column in read], weight, key),
+        keyed(key, summary),
         None if rests_on_others else _hash_policy(resolved, key),
-        tuple((name, name in required, *(["kept"] if name in kept else [])) for name, _ in read),
+        tuple((name, name in required, *(["kept"] if name in kept else [])) for name in read),
     )
 
 
@@ -155,8 +175,19 @@ def hash_rows(
 
     Rows with a NULL in a column that is `required` are left out.
     """
+    return keyed(key, summary_of(engine, rows, columns, weight, required))
+
+
+def summary_of(
+    engine: Engine,
+    rows: Table,
+    columns: Sequence[Identifier],
+    weight: Identifier | None = None,
+    required: Sequence[Identifier] = (),
+) -> dict[str, Any]:
+    """How many rows there are, and the sum of the hashes of their values in these columns."""
     params = {"rows": rows, "columns": columns, "weight": weight, "required": required}
-    return keyed(key, engine.record("publishing/summarise_content", **params))
+    return engine.record("publishing/summarise_content", **params)
 
 
 def hash_release(engine: Engine, where: Tables, fingerprint: Fingerprint | None, queries: Sequence[str]) -> str | None:

@@ -21,7 +21,7 @@ from ldiv_db.policy.schema import ROW
 from ldiv_db.policy.tables import named_in, types_as
 from ldiv_db.publishing.destinations import key_of as key_of_target
 from ldiv_db.publishing.draft import NewClasses
-from ldiv_db.publishing.fingerprints import keyed
+from ldiv_db.publishing.fingerprints import Summaries, keyed
 from ldiv_db.publishing.ledger import LAST_PERSON
 from ldiv_db.publishing.result import Earlier
 from ldiv_db.publishing.series import Key, key_of, open_series
@@ -130,7 +130,10 @@ def draft_night(opened: OpenedTables, begun: float, publishes: bool) -> TablesNi
             check_links(engine, opened.tables)
             tables = resolve_tables(opened)
         tables = [_settled(one, earlier.get("requirements", ())) for one in tables]
-        last, secret = int(earlier.get(LAST_PERSON, 0)), secret_of_release(opened, tables, opened.policy.seed)
+        last, secret = (
+            int(earlier.get(LAST_PERSON, 0)),
+            secret_of_release(opened, tables, opened.policy.seed, Summaries()),
+        )
         stack = stacked(engine, list(encoded_tables(engine, opened.context, tables, new)))
         # Of sources that stay as they are, the people of two nights would stand in one order.
         whose = People(opened, tables, stack, keyed(secret, last) if last else secret, last)

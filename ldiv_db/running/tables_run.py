@@ -20,7 +20,7 @@ from ldiv_db.policy.schema import PERSON, content_of
 from ldiv_db.policy.tables import BETWEEN, PolicyTable, as_one_name, named_in, numbers_as
 from ldiv_db.policy.targets import Target
 from ldiv_db.publishing.draft import NewClasses
-from ldiv_db.publishing.fingerprints import Fingerprint, hash_rows, take_fingerprint
+from ldiv_db.publishing.fingerprints import Fingerprint, Summaries, fingerprint_by, keyed
 from ldiv_db.publishing.history import Published, Reading, Watch, held_against, new_key
 from ldiv_db.publishing.result import Earlier, Result, Similarity
 from ldiv_db.publishing.tables_draft import NewTables, TablesDraft
@@ -124,11 +124,12 @@ def _read_people(opened: OpenedTables, tables: Sequence[MemberTable], publishes:
     Raises PolicyError where earlier releases forbid one that `publishes`.
     """
     engine, policy = opened.engine, opened.policy
-    earlier, watch = look_back_on_tables(opened, tables, opened.destination.run_id)
+    summaries = Summaries()
+    earlier, watch = look_back_on_tables(opened, tables, opened.destination.run_id, summaries)
     if publishes:
         earlier.require_safe()
     seed = policy.seed if earlier.seed is None else earlier.seed
-    secret = secret_of_release(opened, tables, seed)
+    secret = secret_of_release(opened, tables, seed, summaries)
     if earlier.seed is not None:
         opened = replace(opened, policy=policy.model_copy(update={"seed": seed}))
         tables = resolve_tables(opened)
@@ -136,15 +137,17 @@ def _read_people(opened: OpenedTables, tables: Sequence[MemberTable], publishes:
     return People(opened, tables, stack, secret), earlier, watch
 
 
-def look_back_on_tables(opened: OpenedTables, tables: Sequence[MemberTable], run_id: str) -> tuple[Earlier, Watch]:
+def look_back_on_tables(
+    opened: OpenedTables, tables: Sequence[MemberTable], run_id: str, summaries: Summaries
+) -> tuple[Earlier, Watch]:
     """The earlier release that this one is held against; read of each table is what its own policy reads."""
     listed = Published.in_ledger(opened.engine)
-    fingerprint = fingerprint_of(opened, tables, listed.key or new_key())
+    fingerprint = fingerprint_of(opened, tables, listed.key or new_key(), summaries)
     read = [Reading(one.resolved, one.rows, fingerprint.tables[one.name][1]) for one in tables]
     return held_against(opened.engine, listed, fingerprint, read, run_id)
 
 
-def fingerprint_of(opened: OpenedTables, tables: Sequence[MemberTable], key: str) -> Fingerprint:
+def fingerprint_of(opened: OpenedTables, tables: Sequence[MemberTable], key: str, summaries: Summaries) -> Fingerprint:
     """The fingerprint of all that the release rests on beside the seed; rows are read with their own keys."""
     engine, policy, each = opened.engine, opened.policy, dict[str, tuple[str, Fingerprint]]()
     above = {one.linked.above for one in tables}
@@ -152,22 +155,22 @@ def fingerprint_of(opened: OpenedTables, tables: Sequence[MemberTable], key: str
         table, source = one.linked.table, one.resolved.source
         names = {column.column.name for column in read_columns(source)} - {PERSON}
         names |= {*table.owner_parts, *(table.key_parts if one.name in above else ())}
-        named = {name.lower(): Identifier(one.linked.column(name).name) for name in names}
-        own = take_fingerprint(engine, one.resolved, one.rows, None, key, named=named)
-        each[one.name] = source.name, own
+        read = sorted((name.lower(), Identifier(one.linked.column(name).name)) for name in names)
+        summary = summaries.of(engine, one.rows, [column for _, column in read])
+        each[one.name] = source.name, fingerprint_by(engine, one.resolved, [name for name, _ in read], summary, key)
     kept = {name: sorted(policy.tables[name].keep) for name in opened.public}
     public = {
-        name: hash_rows(engine, rows, [Identifier(column) for column in kept[name]], None, key)
+        name: keyed(key, summaries.of(engine, rows, [Identifier(column) for column in kept[name]]))
         for name, rows in opened.public.items()
         if kept[name]
     }
     return Fingerprint.of_tables(key, each, (content_of(policy), public))
 
 
-def secret_of_release(opened: OpenedTables, tables: Sequence[MemberTable], seed: int) -> str:
+def secret_of_release(opened: OpenedTables, tables: Sequence[MemberTable], seed: int, summaries: Summaries) -> str:
     """By what numbers of people and rows are drawn: files have those that tables would have."""
     anywhere = [replace(one, resolved=replace(one.resolved, target=Target())) for one in tables]
-    return fingerprint_of(opened, anywhere, str(seed)).secret
+    return fingerprint_of(opened, anywhere, str(seed), summaries).secret
 
 
 def attributes_of(tables: Sequence[MemberTable]) -> dict[str, Attribute]:
