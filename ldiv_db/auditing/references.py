@@ -31,10 +31,9 @@ _BARE = {"id", "key", "nr", "no", "num", "number", "code", "uuid", "guid", "name
 _REFERS = re.compile(r".*([a-z0-9](Id|ID|Nr|No|Key)|_(id|nr|no|key|code|ref))")
 #: What rows name by what it is to them, and by what was done: `reports_to`, `created_by`, `previous_stay`.
 _RELATED = re.compile(
-    r".*(manage|boss|supervis|superior|chief|leader|mentor|advis|tutor|partner|guardian|sibling|friend|follow|refer)"
-    r"|.*(parent|previous|prior|predecess|success|repl[iy])"
-    r"|.*([a-z0-9](By|To)|_(by|to))",
-    re.IGNORECASE,
+    r".*(?i:manage|boss|supervis|superior|chief|leader|mentor|advis|tutor|partner|guardian|sibling|friend|follow|refer)"
+    r"|.*(?i:parent|previous|prior|predecess|success|repl[iy])"
+    r"|.*([a-z0-9](By|To)|(?i:_(by|to)))(?![a-z])"
 )
 #: The chance that it is by accident that all values found are among the keys, from which on it is none.
 _CHANCE = 1e-3

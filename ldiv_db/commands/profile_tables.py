@@ -18,7 +18,7 @@ from ldiv_db.database.names import Relation
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.display import Part, fields_of, table_of
 from ldiv_db.measuring.kinds_of_tables import OF_PEOPLE, PEOPLE
-from ldiv_db.measuring.links import ProfiledTable, find_links
+from ldiv_db.measuring.links import Link, ProfiledTable, find_links
 from ldiv_db.measuring.profile import ProfileRequest, profile_table
 from ldiv_db.measuring.starter_policy import StarterPolicy
 from ldiv_db.measuring.starter_tables import Started, start_policy
@@ -90,12 +90,43 @@ def profile_release(
         expected, said = _estimated(engine, started.starter, folder)
         return ReleaseProfile(tables, started, expected, [*said, *(f"note: {one}" for one in left_out)])
     links = find_links(engine, tables)
-    for most in _LESS:  # rows and values go together in ways that counts of each do not tell
-        started = start_policy(engine, tables, links, most, lasts)
-        tried, said = _tried(engine, started.starter, folder)
-        if tried:
-            break
+    started, said = _accepted(engine, tables, links, folder, lasts)
     return ReleaseProfile(started.tables or tables, started, None, [*left_out, *said])
+
+
+def _accepted(
+    engine: Engine, tables: Sequence[ProfiledTable], links: Sequence[Link], folder: Path, lasts: bool
+) -> tuple[Started, list[str]]:
+    """A policy that `ldiv plan` accepts, with what it says: of less where people cannot meet more.
+
+    Columns that a plan refuses to publish are left out; of what else it refuses the reason is said.
+    """
+    asked = list(_LESS)
+    while True:
+        started = start_policy(engine, tables, links, asked[0], lasts)
+        try:
+            return started, _tried(engine, started.starter, folder)
+        except InfeasibleError as error:  # rows and values go together in ways that counts of each do not tell
+            asked = asked[1:]
+            if not asked:
+                return started, [f"people cannot meet the policy as it is: {error.message.splitlines()[0]}"]
+        except LdivError as error:
+            hidden = [_without_refused(table, error) for table in tables]
+            if hidden == tables:
+                return started, [f"`ldiv plan` refuses the policy as it is: {error.message.splitlines()[0]}"]
+            tables = hidden
+
+
+def _without_refused(table: ProfiledTable, error: LdivError) -> ProfiledTable:
+    """The table with the columns hidden that a plan refuses to publish, each for its reason."""
+    told = {problem.key: problem.what for problem in getattr(error, "problems", ())}
+    found = {
+        name: told[key]
+        for name in table.columns
+        for key in (f"tables.{table.name}.{role}.{name}" for role in ("quasi_identifiers", "keep"))
+        if key in told
+    }
+    return replace(table, hidden={**table.hidden, **found})
 
 
 def _profiled(
@@ -168,22 +199,16 @@ def _estimated(engine: Engine, starter: StarterPolicy | None, folder: Path) -> t
     return found, [f"a run of this policy takes {about(found.seconds)} and about {size(found.memory)} of memory"]
 
 
-def _tried(engine: Engine, starter: StarterPolicy | None, folder: Path) -> tuple[bool, list[str]]:
-    """Whether people can meet the policy, and what `ldiv plan` says of it."""
+def _tried(engine: Engine, starter: StarterPolicy | None, folder: Path) -> list[str]:
+    """What `ldiv plan` says of the policy; raises what it raises."""
     if starter is None:
-        return True, []
-    policy = starter.policy
-    tables = {name: _flat(table) for name, table in policy["tables"].items()}
-    try:
-        ready = plan(engine.connection, {**policy, "tables": tables}, folder, catalog=engine.catalog)
-    except InfeasibleError as error:
-        return False, [f"people cannot meet the policy as it is: {error.message.splitlines()[0]}"]
-    except LdivError as error:
-        return True, [f"`ldiv plan` refuses the policy as it is: {error.message.splitlines()[0]}"]
+        return []
+    tables = {name: _flat(table) for name, table in starter.policy["tables"].items()}
+    ready = plan(engine.connection, {**starter.policy, "tables": tables}, folder, catalog=engine.catalog)
     short = {t["table"]: t["rows_in"] - t["rows_published"] for t in describe_plan(ready)["tables"]}
     left = [f"{rows_phrase(rows)} of {name}" for name, rows in short.items() if rows]
     lost = f"; it leaves out {', '.join(left)}, of people who have more than they would publish" if left else ""
-    return True, [f"`ldiv plan` accepts the policy{lost}"]
+    return [f"`ldiv plan` accepts the policy{lost}"]
 
 
 def _flat(described: Mapping[str, Any]) -> dict[str, Any]:

@@ -142,12 +142,11 @@ def written_query(
     casts: Mapping[str, str],
     texts: Mapping[str, str],
     known: Iterable[str],
-    among: tuple[str, str, str] | None = None,
 ) -> str:
     """A query as a policy has it, of a table, or of a query in brackets; empty if its rows are read as they are.
 
-    `casts` are columns read as another type, `texts` what stands where a text is NULL, `known` columns that are not
-    NULL in any row, and `among` says that a column has values of a key of other rows: (column, key, rows).
+    `casts` are columns read as another type, `texts` what stands where a text is NULL, and `known` columns that are not
+    NULL in any row.
     """
 
     def read(name: str) -> str:
@@ -157,9 +156,6 @@ def written_query(
     columns = [f"{read(name)} AS {Identifier(name).sql()}" for name in casts]
     columns += [f"coalesce({read(name)}, {literal(text)}) AS {Identifier(name).sql()}" for name, text in texts.items()]
     where = [f"{read(name)} IS NOT NULL" for name in dict.fromkeys(known)]
-    if among:
-        column, key, others = among
-        where.append(f"{read(column)} IN (SELECT {Identifier(key).sql()} FROM {others})")
     if not (columns or where):
         return ""
     replaced = f" REPLACE ({', '.join(columns)})" if columns else ""

@@ -13,7 +13,6 @@ from typing import Final, Literal
 from ldiv_db.auditing.people_names import tells_being, tells_serving, tells_somebody
 from ldiv_db.measuring.links import Link, ProfiledTable
 from ldiv_db.measuring.people_of_tables import Tree
-from ldiv_db.measuring.roles import IDENTIFIER
 
 Kind = Literal["people", "of people", "public", "of others", "of nobody"]
 PEOPLE: Final = "people"
@@ -153,8 +152,8 @@ def many_to_many(table: ProfiledTable, links: Sequence[Link]) -> str:
 
 def names_somebody(table: ProfiledTable) -> list[str]:
     """The columns that name somebody, as e-mail addresses do; what a thing is called does not."""
-    found = [one for one in table.profile.columns if one.role == IDENTIFIER]
-    return [c.column.name for c in found if tells_somebody(c.column.name) and c.column.name.lower() not in _CALLED]
+    found = [name for name in table.columns if tells_somebody(name) or tells_serving(name)]
+    return [name for name in found if name.lower() not in _CALLED]
 
 
 #: What things are called as well as people.
@@ -165,9 +164,7 @@ def _has_times(table: ProfiledTable) -> bool:
     return any(column.is_time for column in table.columns.values())
 
 
-def kept_in(table: ProfiledTable, placed: Mapping[str, Placed], links: Sequence[Link]) -> tuple[list[str], list[str]]:
-    """Of a list the columns that are published as they are, and those that name somebody."""
-    hidden = set(names_somebody(table)) | {
-        link.child[1] for link in links if link.child[0] == table.name and placed[link.parent[0]].kind == OF_OTHERS
-    }
-    return [name for name in table.columns if name not in hidden], [name for name in table.columns if name in hidden]
+def kept_in(table: ProfiledTable, placed: Mapping[str, Placed], links: Sequence[Link]) -> list[str]:
+    """The columns of a list that are published as they are: those that name nobody."""
+    others = {link.child[1] for link in links if link.child[0] == table.name and placed[link.parent[0]].kind != PUBLIC}
+    return [name for name in table.columns if name not in others and name not in names_somebody(table)]

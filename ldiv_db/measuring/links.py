@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
-from ldiv_db.auditing.people_names import CATEGORY_ROWS, FEW_VALUES, tells_one
+from ldiv_db.auditing.people_names import CATEGORY_ROWS, FEW_VALUES, tells_being, tells_one, tells_serving
 from ldiv_db.database.catalog import Column, columns_of, full_name
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
@@ -34,13 +34,17 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class ProfiledTable:
-    """One of several tables: its name among them, the source as it was named, and its profile."""
+    """One of several tables: its name among them, the source as it was named, and its profile.
+
+    Columns are `hidden`, each for its reason, whatever the profile takes them for.
+    """
 
     name: str
     source: str
     relation: Table
     profile: Profile
     columns: Mapping[str, Column]
+    hidden: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, engine: Engine, name: str, source: str, relation: Table, profile: Profile) -> ProfiledTable:
@@ -69,7 +73,8 @@ class ProfiledTable:
     @property
     def keys(self) -> list[str]:
         """The columns that have a value of their own in every row that has one."""
-        return [c.column.name for c in self.linking if 2 <= c.distinct == c.rows - c.nulls]
+        found = [c.column.name for c in self.linking if 2 <= c.distinct == c.rows - c.nulls]
+        return [name for name in found if not tells_life(name)]
 
     @property
     def linking(self) -> list[ColumnProfile]:
@@ -137,7 +142,14 @@ def _links_of(
     engine: Engine, child: ProfiledTable, tables: Sequence[ProfiledTable], declared: _Declared
 ) -> Iterator[Link]:
     """The links of each column of a table to keys of others, by the best reason that it has for any."""
-    keys = [(parent, key) for parent in tables if parent is not child for key in parent.keys]
+    registers = any(table.tells_people for table in tables)
+    keys = [
+        (parent, key)
+        for parent in tables
+        if parent is not child
+        for key in parent.keys
+        if not (registers and _is_of_others(parent, key))
+    ]
     for column in child.linking:
         name = column.column.name
         said = declared.keys(child, name)
@@ -153,6 +165,12 @@ def _links_of(
             lost = column.distinct - known  # strangers, and what cannot be read as the key
             if known and lost <= (0 if fitting[1] == BY_VALUES else known):
                 yield link
+
+
+def _is_of_others(table: ProfiledTable, key: str) -> bool:
+    """True if a column says by its name that it names people, whom the table is not called after."""
+    own = any(tells_one(name) or tells_serving(name) for name in table.singulars)
+    return (tells_being(key) or tells_serving(key)) and not own
 
 
 def _furthest(tables: Sequence[ProfiledTable], links: Sequence[Link]) -> list[Link]:
@@ -238,6 +256,8 @@ def _is_told_by_values(child: ProfiledTable, column: ColumnProfile, parent: Prof
     if 0 < key.largest < 2 * key.distinct and not (tells_one(name) and parent.tells_people):
         return False  # 1, 2, 3 …, among which any small numbers are
     names = column.texts is not None or column.role == IDENTIFIER  # ages are numbers, and so are most keys
+    if tells_being(name) and parent.tells_people:
+        return names
     return column.is_coded or (names and 2 * column.distinct >= key.distinct and name not in child.keys)
 
 

@@ -12,14 +12,14 @@ from typing import Any
 from ldiv_db.auditing.people_names import CATEGORY_ROWS, are_few_kinds, tells_being, tells_one
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Identifier, Relation
-from ldiv_db.measuring.links import REASONS, Key, Link, ProfiledTable, alike
+from ldiv_db.measuring.links import BY_VALUES, REASONS, Key, Link, ProfiledTable, alike
 from ldiv_db.measuring.starter_policy import by_column
 from ldiv_db.measuring.suggestions import APART, Most, required_of
 from ldiv_db.measuring.uniqueness import RARE
 from ldiv_db.policy.schema import PERSON
 from ldiv_db.policy.sources import open_source
 from ldiv_db.policy.tables import PolicyTable, named_in
-from ldiv_db.recoding.links import LinkedTable, linked_rows
+from ldiv_db.recoding.links import LinkedTable, linked_rows, whole_tables
 
 #: People who have so many rows each in a table of people are not whose these are, but who serves them.
 _MANY = 4
@@ -46,9 +46,9 @@ class Tree:
 
     @property
     def roads(self) -> list[Link]:
-        """The links that might be taken to people, or to rows of theirs by the key that others name these by."""
-        keys = {link.parent for link in self.links.values()}
-        return [link for link in self.others if link.parent in keys]
+        """The links that might be taken to people, or to rows of theirs; by values alone only by a key in use."""
+        keys, tables = {link.parent for link in self.links.values()}, {self.people[0], *self.links}
+        return [one for one in self.others if one.parent in keys or (one.parent[0] in tables and one.why != BY_VALUES)]
 
     def way(self, link: Link) -> list[Link]:
         """The link, and those that lead on from it to people."""
@@ -225,7 +225,7 @@ def linked_as_read(
         said = PolicyTable.model_validate(members[table.name])
         relation = table.relation if isinstance(said.source, str) else open_source(engine, said.source, Path())
         linked[table.name] = LinkedTable.opened(engine, table.name, said, relation)
-    return linked_rows(engine, linked, "profile", PERSON)
+    return linked_rows(engine, whole_tables(engine, linked), "profile", PERSON)
 
 
 def count_people_rows(

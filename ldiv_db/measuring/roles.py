@@ -155,8 +155,8 @@ def stems(name: str, called: Iterable[str] = ()) -> Iterator[str]:
     yield name
     if stem := _STEM.fullmatch(name):
         yield stem[1]
-    if name == "id":
-        yield from (f"{owner}_id" for owner in called)
+    if name in ("id", "key", "nr", "no", "number", "code"):
+        yield from (f"{owner}_{name}" for owner in called)
 
 
 #: How plurals end, and how what they are many of.

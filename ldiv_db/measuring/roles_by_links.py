@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ldiv_db.measuring.generalisations import CODED, LISTED_VALUES, Generalisation
@@ -17,20 +17,28 @@ def with_roles(table: ProfiledTable, links: Sequence[Link], placed: Mapping[str,
     if any(column.reason == NOT_NAMED for column in table.profile.columns):
         return table
     own = {link.child[1]: link for link in reversed(links) if link.child[0] == table.name}
-    columns = (_by_link(one, own.get(one.column.name), placed) for one in table.profile.columns)
-    return replace(table, profile=replace(table.profile, columns=tuple(columns)))
+    return _with_columns(table, (_by_link(one, own.get(one.column.name), placed) for one in table.profile.columns))
 
 
 def as_list(table: ProfiledTable, links: Sequence[Link], placed: Mapping[str, Placed]) -> ProfiledTable:
     """A table of nobody's rows with its columns kept as they are, but for those that name somebody."""
-    kept, _ = kept_in(table, placed, links)
+    kept, every = kept_in(table, placed, links), table.profile.columns
     columns = (
-        replace(one, role=KEPT, reason="of a list", way=None)
-        if one.column.name in kept
-        else replace(one, role=IDENTIFIER)
-        for one in table.profile.columns
+        replace(one, role=KEPT, reason="of a list", way=None) if one.column.name in kept else _hidden(one, one.reason)
+        for one in every
     )
-    return replace(table, profile=replace(table.profile, columns=tuple(columns)))
+    return _with_columns(table, columns)
+
+
+def _with_columns(table: ProfiledTable, columns: Iterable[ColumnProfile]) -> ProfiledTable:
+    """The table with these columns, but for those that are hidden whatever they are."""
+    why = table.hidden
+    shown = (_hidden(one, why[one.column.name]) if one.column.name in why else one for one in columns)
+    return replace(table, profile=replace(table.profile, columns=tuple(shown)))
+
+
+def _hidden(column: ColumnProfile, why: str) -> ColumnProfile:
+    return replace(column, role=IDENTIFIER, reason=why, way=None)
 
 
 def _by_link(column: ColumnProfile, link: Link | None, placed: Mapping[str, Placed]) -> ColumnProfile:
@@ -45,4 +53,4 @@ def _by_link(column: ColumnProfile, link: Link | None, placed: Mapping[str, Plac
             return column
         way = Generalisation(CODED, f"{told}: themselves or `*`")
         return replace(column, role=QUASI_IDENTIFIER, reason=way.said, way=way)
-    return replace(column, role=IDENTIFIER, reason=told, way=None)
+    return _hidden(column, told)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import count_phrase, rows_phrase
+from ldiv_db.database.errors import PolicyError, count_phrase, rows_phrase
 from ldiv_db.database.given_queries import written_query
 from ldiv_db.database.names import Relation
 from ldiv_db.measuring.kinds_of_tables import (
@@ -114,7 +114,10 @@ def _of_tree(engine: Engine, found: Started, tree: Tree, most: Most, lasts: bool
         why = f"{files[0]} is a file, which a query must read: load it into a table"
         return replace(found, reason=f"no policy was made: {why}")
     said = {one.name: one.described(lasts) for one in members}
-    rows = linked_as_read(engine, [one.table for one in members], said)
+    try:
+        rows = linked_as_read(engine, [one.table for one in members], said)
+    except PolicyError as error:
+        return replace(found, reason=f"no policy was made: {error.message}")
     if empty := [name for name, relation in rows.items() if not engine.count(relation)]:
         why = f"no row of {empty[0]} that can be read leads to somebody"
         return replace(found, reason=f"no policy was made: {why}")
@@ -212,6 +215,8 @@ class _Member:
             found["parent"] = {self._owner: self.link.parent[0]}
         if self._key:
             found["key"] = self._key
+        if self._has_orphans:
+            found["orphans"] = "leave_out"
         if (self._key or self.roles[QUASI_IDENTIFIER]) and (order := self._order()):
             found["order"] = order
         return found | described(self.table.profile, self._sensitive(), [self._owner, self._key])
@@ -245,21 +250,21 @@ class _Member:
 
     def _query(self) -> str:
         """The query that leaves out what cannot be published, and reads some columns another way; empty if none."""
-        table, link, above, keys = self.table, self.link, self._above, [self._key]
-        casts, among = dict[str, str](), None
-        if link is None or above is None:
-            keys.append(self._owner)
-        else:
-            casts = {self._owner: link.cast} if link.cast else {}
-            if link.lacking or above.query:
-                among = (self._owner, link.parent[1], f"({above.query})" if above.query else above.named)
-            elif link.unknown:
-                keys.append(self._owner)
+        table, link = self.table, self.link
+        casts = {self._owner: link.cast} if link and link.cast else {}
         missing = [one.column.name for one in self.roles[SENSITIVE] if one.nulls]
         texts = {name: _NOT_KNOWN for name in missing if table.columns[name].type == "VARCHAR"}
-        known = [name for name in keys if name and ((link and name == self._owner) or table.counted(name).nulls)]
+        known = [self._key] if self._key and table.counted(self._key).nulls else []
         known += [name for name in missing if name not in texts]
-        return written_query(self.named, casts, texts, known, among)
+        self._leaves_out = bool(known or self._has_orphans)
+        return written_query(self.named, casts, texts, known)
+
+    @property
+    def _has_orphans(self) -> bool:
+        """True if rows of its source are nobody's, or of rows that are not published."""
+        if self.link is None or self._above is None:
+            return self.table.counted(self._owner).nulls > 0
+        return self.link.lost > 0 or self._above._leaves_out
 
     @property
     def named(self) -> str:
@@ -273,10 +278,10 @@ class _Member:
         if link and link.lacking:
             values = count_phrase(link.strangers, f"value of {owner}", f"values of {owner}")
             what = f"{rows_phrase(link.lacking)} of {name} have {values} that {link.parent[0]} has not"
-            yield f"{what}: the query leaves them out; add these to {link.parent[0]} to publish them"
+            yield f"{what}: `orphans: leave_out` leaves them out; add these to {link.parent[0]} to publish them"
         if link and link.unknown:
             whose = f"{rows_phrase(link.unknown)} of {name} have no {owner}, and belong to nobody"
-            yield f"{whose}: the query leaves them out"
+            yield f"{whose}: `orphans: leave_out` leaves them out"
         if link and link.cast:
             yield f"{owner} of {name} is read as {link.cast}, as {link.parent[0]} has it"
         for one in (one for one in self.roles[SENSITIVE] if one.nulls):

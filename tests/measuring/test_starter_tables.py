@@ -162,7 +162,7 @@ def test_keys_of_another_type_are_read_as_the_parent_has_them(clinic: Any, ours:
 
 
 @pytest.mark.slow
-def test_people_who_are_missing_are_said_with_counts_and_left_out_by_a_query(clinic: Any) -> None:
+def test_people_who_are_missing_are_said_with_counts_and_left_out(clinic: Any) -> None:
     clinic.execute("DELETE FROM patients WHERE patient_nr IN ('P1', 'P2', 'P3')")
     clinic.execute("UPDATE stays SET patient_nr = NULL WHERE stay_id IN (501, 502)")
     found = started(clinic)
@@ -171,7 +171,9 @@ def test_people_who_are_missing_are_said_with_counts_and_left_out_by_a_query(cli
     assert (
         missing.startswith(f"{stays} rows of stays have 3 values of patient_nr") and "add these to patients" in missing
     )
-    assert "2 rows of stays have no patient_nr, and belong to nobody: the query leaves them out" in found.notes
+    assert (
+        "2 rows of stays have no patient_nr, and belong to nobody: `orphans: leave_out` leaves them out" in found.notes
+    )
     assert planned(clinic, found).rows["stays"][0] == 178 - stays, "and so do their values, which belong to nobody then"
     ldiv_db.run(clinic, found.starter.policy | {"seed": 1})
 
