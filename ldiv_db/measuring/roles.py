@@ -34,8 +34,8 @@ from ldiv_db.measuring.uniqueness import Summary
 
 #: A column of more different values than this share of the rows varies in nearly any rows.
 OFTEN_UNIQUE = 0.5
-#: Values that are looked at, of those that have several rows.
-_MOST = 1_000
+#: Values that are looked at, of those that have several rows, and other columns.
+_MOST, _OTHERS = 1_000, 12
 #: A column belongs to somebody if it varies in their rows this part at most of what it does in any rows, and has two
 #: values there on average at most.
 _LITTLE, _FEW = 3, 2
@@ -78,6 +78,7 @@ def held_by(engine: Engine, table: Table, summary: Summary, all_columns: Sequenc
         c for c in all_columns if 1 < c.distinct <= OFTEN_UNIQUE * c.rows and (c.distinct, c.nulls) != same
         and not c.decimals
     ]  # fmt: skip
+    varying = varying[:: -(-len(varying) // _OTHERS) or 1]  # of many columns some tell as much as all
     kinds = {"alias": "d", "together": "together_", "apart": "apart_"}
     others = [
         {"column": Identifier(c.column.name)} | {kind: Identifier(f"{name}{i}") for kind, name in kinds.items()}
