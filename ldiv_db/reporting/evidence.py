@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from ldiv_db.attacking.attacks import ALL, Attacks
+from ldiv_db.attacking.attacks import Attacks
 from ldiv_db.attacking.base import ABOVE, WITHIN, held_against
 from ldiv_db.publishing.fingerprints import versions
 from ldiv_db.reporting.attempts import attempts_on, verdicts
@@ -51,8 +50,8 @@ def _evidence(subject: Reported) -> Document:
     audits = audit_document(subject.audits())
     tell("trying attacks")
     tried = attempts_on(subject)
-    found = tried.found  # the statement, and the risks of recognition, are of who knows all tables
-    of_all = replace(found, attacks=tuple(attack for attack in found.attacks if attack.knows in ("", ALL)))
+    found = tried.found
+    of_all = found.of_most_known()  # whom the statement and the risks of recognition are about
     tell("counting and hashing the release")
     threshold = float(asked.high)
     document: Document = {

@@ -80,6 +80,10 @@ def test_a_key_of_several_columns_links_where_one_row_is_known() -> None:
     rows = JOINED.format(key="nr_line").replace("o.position, l.position", "o.day")
     assert len(con.execute(rows).fetchall()) == 160
     assert ldiv_db.check(con, policy=policy).holds
+    worst = max(one.gains[0].gain for one in ldiv_db.attack(con, policy=policy).attacks if one.name == "prosecutor")
+    assert ldiv_db.report(con, policy=policy).as_dict()["statement"]["largest_risk"] == worst <= 1 / 3
+    told = ldiv_db.explore(con, policy, k=[3], workers=1).done
+    assert [one.risk.prosecutor for one in told] == [pytest.approx(worst)]
 
 
 def test_a_key_of_several_columns_tells_over_time_which_row_is_which() -> None:

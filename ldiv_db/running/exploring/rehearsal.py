@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Plan
-from ldiv_db.attacking.attacks import ALL, attack_published, attack_table
+from ldiv_db.attacking.attacks import attack_published, attack_table
 from ldiv_db.attacking.columns import Columns
 from ldiv_db.attacking.question import Knowledge
 from ldiv_db.auditing.tables import PublishedTables
@@ -118,7 +118,8 @@ class TablesJob(Job):
             if name
         }
         published = PublishedTables(engine, policy, tables, attributes, ready.task.wanted)
-        risk = risk_of(attack for attack in attack_published(published, Knowledge()).attacks if attack.knows == ALL)
+        found = attack_published(published, Knowledge())
+        risk = risk_of((found if policy.knows_one else found.of_most_known()).attacks)
         return VariantOutcome(self.variant, "done", "", made.algorithm, made.l, made.loss, risk)
 
 
