@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
+from typing import NamedTuple
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, Task, Traits
 from ldiv_db.database.engine import Engine
@@ -71,13 +73,28 @@ def _judge(task: Task, stack: Stack) -> PeopleJudge:
     return PeopleJudge(task.engine, stack, task.wanted)
 
 
+class _Groups(NamedTuple):
+    """(row_id, class_id) of all rows by the groups of rows, and by those of people.
+
+    `lost` is how many tables tell nothing by their labels, and the share that is lost of all cells.
+    """
+
+    assigned: Relation
+    people: Relation
+    lost: tuple[int, Fraction]
+
+
 @dataclass
 class _Search:
-    """The search for groups: `last` is the last number of one."""
+    """The search for groups: `last` is the last number of one.
+
+    The more groups there are of people, the fewer there can be of their rows. So rows are divided within the last
+    groups of people, then within those of the round before, as long as fewer tables tell nothing, or less is lost.
+    """
 
     task: Task
     whose: PeopleColumns
-    last: int = 0
+    last: int = 1
     rounds: int = 0
 
     @property
@@ -91,26 +108,62 @@ class _Search:
     def plan(self) -> KnownPlan:
         """The plan of all rows."""
         engine = self._engine
+        best: _Groups | None = None
         with engine.scope() as scope:
-            people = self._people()
-            of_rows = engine.join(
-                "of_rows", self.whose.lines, people, ("person", "item"), left_columns=["row_id", "member"],
-                right_columns=[("group_no", "class_id")],
-            )  # fmt: skip
-            assigned = engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
-            for number in sorted(self.whose.registers):
-                engine.extend(assigned, of_rows, "row_id", "class_id", where=[Where("member", number)])
-            for member in self.whose.of_rows:
-                groups = self._rows(member, people, assigned)
-                engine.extend(assigned, groups, ("item", "row_id"), ("group_no", "class_id"))
-                self.task.progress(engine.count(assigned), self.task.encoded.row_count)
-            scope.keep(assigned)
-            scope.keep(of_rows)
+            for people in reversed(self._people()):
+                with engine.scope() as tried:
+                    found = self._within(people)
+                    for relation in (found.assigned, found.people):
+                        tried.keep(relation)
+                if best is not None and found.lost >= best.lost:
+                    break
+                best = found
+            assert best is not None  # noqa: S101 - people are undivided first
+            for relation in (best.assigned, best.people):
+                scope.keep(relation)
         search = {"rounds": self.rounds}
-        return KnownPlan(assigned, l=self._judged.least, search=search, whose=self.whose, people=of_rows)
+        return KnownPlan(best.assigned, l=self._judged.least, search=search, whose=self.whose, people=best.people)
 
-    def _people(self) -> Relation:
-        """(item, group_no) of people."""
+    def _within(self, people: Relation) -> _Groups:
+        """The groups of rows within those of `people`, (item, group_no)."""
+        engine, groups = self._engine, list[ColumnName]([("group_no", "class_id")])
+        of_people = engine.join(
+            "of_people",
+            self.whose.lines,
+            people,
+            ("person", "item"),
+            left_columns=["row_id", "member"],
+            right_columns=groups,
+        )
+        assigned = engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
+        for number in sorted(self.whose.registers):
+            engine.extend(assigned, of_people, "row_id", "class_id", where=[Where("member", number)])
+        for member in self.whose.of_rows:
+            settled = self._rows(member, people, assigned)
+            engine.extend(assigned, settled, ("item", "row_id"), ("group_no", "class_id"))
+            self.task.progress(engine.count(assigned), self.task.encoded.row_count)
+        lost = [self._lost(member, assigned, of_people) for member in self.whose.stack.members]
+        costs, wholes = zip(*lost, strict=True)
+        share = Fraction(sum(costs), sum(wholes) or 1)
+        return _Groups(assigned, of_people, (sum(cost == whole > 0 for cost, whole in lost), share))
+
+    def _lost(self, member: Member, assigned: Relation, of_people: Relation) -> tuple[int, int]:
+        """What the rows of a member lose, and what they could."""
+        engine, stack = self._engine, self.whose.stack
+        every = Divided.of(stack.encoded.axes, self.task.forms)
+        axes = [one for one in every if stack.owners[one.axis.code] == member]
+        codes = [one.axis.code.name for one in axes]
+        own = engine.select("own", stack.encoded.rows, "row_id", *codes, where=[Where("member", member.number)])
+        whole, cost, groups = engine.count(own) * sum(one.full for one in axes), 0, ("class_id", "group_no")
+        shared = [one for one in axes if one.axis in self.whose.shared]
+        for by, of_them in ((assigned, [one for one in axes if one not in shared]), (of_people, shared)):
+            if of_them and whole:
+                items = engine.join("items", own, by, "row_id", right_columns=[groups])
+                cost += int(engine.scalar("solving/known/sum_costs", items=items, axes=of_them))
+        return cost, whole
+
+    def _people(self) -> list[Relation]:
+        """(item, group_no) of people, undivided and after each round."""
         engine, axes = self._engine, Divided.of(self.whose.of_people, self.task.forms)
         seen = self.whose.seen_of_people()
         everybody = engine.select("everybody", seen, "item", where=[Where("kind", 0)], constants={"group_no": 1})
@@ -118,8 +171,10 @@ class _Search:
             least: dict[str, Aggregate] = {one.axis.code.name: ("min", one.axis.code.name) for one in axes}
             codes = engine.group("codes", self.whose.stack.encoded.rows, ("p1", "item"), **least)
             everybody = engine.join("items", codes, everybody, "item", right_columns=["group_no"])
-        self.last = 1
-        return self._settled(axes, seen, everybody)
+        groups = RowGroups(self._judged, axes, seen, self.last)
+        found = groups.divisions(everybody)
+        self.last, self.rounds = groups.last, groups.rounds
+        return found
 
     def _rows(self, member: Member, people: Relation, assigned: Relation) -> Relation:
         """(item, group_no) of the rows of a member, which begin in a group for each of people and of rows above."""
@@ -139,10 +194,7 @@ class _Search:
         items = engine.join(
             "items", self.whose.stack.encoded.rows, shifted, "row_id", left_columns=left, right_columns=groups
         )
-        return self._settled(axes, self.whose.seen_of(member), items)
-
-    def _settled(self, axes: list[Divided], seen: Relation, items: Relation) -> Relation:
-        groups = RowGroups(self._judged, axes, seen, self.last)
-        settled = groups.settled(items)
-        self.last, self.rounds = groups.last, self.rounds + groups.rounds
+        divided = RowGroups(self._judged, axes, self.whose.seen_of(member), self.last)
+        settled = divided.settled(items)
+        self.last, self.rounds = divided.last, self.rounds + divided.rounds
         return settled

@@ -130,16 +130,37 @@ class RowGroups:
 
     def settled(self, items: Relation) -> Relation:
         """(item, group_no) of all items, in groups that nothing good divides."""
+        settled, active = list(self._rounds(items))[-1]
+        self.judge.engine.extend(settled, active, "item", "group_no")
+        return settled
+
+    def divisions(self, items: Relation) -> list[Relation]:
+        """(item, group_no) of all items, undivided and after each round that divides some."""
+        engine, found = self.judge.engine, list[Relation]()
+        for settled, active in self._rounds(items):
+            if found and not engine.count(active):
+                break  # nothing was divided
+            found.append(engine.copy("division", settled))
+            engine.extend(found[-1], active, "item", "group_no")
+        return found
+
+    def _rounds(self, items: Relation) -> Iterator[tuple[Relation, Relation]]:
+        """(item, group_no) of those that nothing divides, and items that may be divided, before and after each round.
+
+        Those of a round are dropped after the next one.
+        """
         engine = self.judge.engine
         settled = engine.load("settled", {"item": "BIGINT", "group_no": "BIGINT"}, [])
         columns = [one.axis.code.name for one in self.axes]
-        items = engine.select("items", items, "item", "group_no", *columns)
-        while self.axes and engine.count(items):
+        active = engine.select("items", items, "item", "group_no", *columns)
+        yield settled, active
+        while self.axes and engine.count(active):
             self.rounds += 1
             with engine.scope() as scope:
-                items = scope.keep(self._divided(items, settled))
-        engine.extend(settled, items, "item", "group_no")
-        return settled
+                moved = scope.keep(self._divided(active, settled))
+            engine.drop(active)
+            active = moved
+            yield settled, active
 
     def _divided(self, items: Relation, settled: Relation) -> Relation:
         """The items of groups that are divided, in the new ones; those of the others are `settled`."""
