@@ -24,6 +24,7 @@ from ldiv_db.attacking.disclosure import (
     Skewness,
 )
 from ldiv_db.attacking.downcoding import Downcoding
+from ldiv_db.attacking.everybody import OneRowOfEverybody, attack_everybody
 from ldiv_db.attacking.exposure import Form, Journalist, PopulationUniqueness, Prosecutor
 from ldiv_db.attacking.gains import Attack, all_hold
 from ldiv_db.attacking.matching import Lost
@@ -54,7 +55,7 @@ from ldiv_db.requirements.reading import find_sets
 #: All attacks, in the order in which they are made. Replays need the program: `running/attack.py` makes them.
 ATTACKERS: tuple[type[Attacker], ...] = (
     *(Homogeneity, Similarity, Skewness, BackgroundKnowledge, Posterior),
-    *(Linking, Counting, Composition, DeFinetti, SeveralRows),
+    *(Linking, Counting, Composition, DeFinetti, SeveralRows, OneRowOfEverybody),
     *(Prosecutor, Journalist, PopulationUniqueness, Downcoding, Refinement, Form, PeopleTrial, Replayer),
 )
 #: Whoever knows the quasi-identifiers of all of several tables.
@@ -232,21 +233,24 @@ def attack_published(found: PublishedTables, known: Knowledge) -> Attacks:
     attacks, classes = list[Attack](), 0
     tell = (known.asked.listener or Listener()).on_stage
     with found.joined() as joined:
-        for who, reading in _knowing(found, joined):
+        one = OneRow.of(joined) if found.policy.knows_one else None
+        for who, reading in _knowing(found, joined, one):
             tell(f"trying attacks by who knows {who}")
             for name in found.wanted:
                 with found.engine.scope():
                     made, classes = _attacks_by(found, reading(name), name, known)
                 attacks += [replace(attack, knows=who) for attack in made]
+        attacks += attack_everybody(one, found.attributes) if one else []
         rows = joined.count
     told = [f"{name}: attacks count the values of all rows of a person; {OF_SETS}" for name in found.attributes]
     return Attacks(rows, classes, tuple(attacks), (*told, *found.warnings()))
 
 
-def _knowing(found: PublishedTables, joined: JoinedTables) -> Iterator[tuple[str, Callable[[str], Subject]]]:
+def _knowing(
+    found: PublishedTables, joined: JoinedTables, reading: OneRow | None
+) -> Iterator[tuple[str, Callable[[str], Subject]]]:
     """Who attacks, and what they see of a sensitive column: by all rows of one table, or of all, or by one row."""
-    if found.policy.knows_one:
-        reading = OneRow.of(joined)
+    if reading is not None:
         people = [table.name for table in joined.tables if table.name in reading.of_people]
         others = [table.name for table in joined.tables if table.name not in reading.of_people]
         for name in others or [""]:

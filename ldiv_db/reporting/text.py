@@ -274,12 +274,21 @@ def demo_text(demo: Demo) -> Iterator[Part]:
         yield "\nThe tables are joined as before: only rows that are left out are missing.\n"
         rows = [(name, f"{one:,}", f"{one - other:,}", f"{other:,}") for name, (one, other) in demo.joined.items()]
         yield table_of("joins", ("join of", "rows before", "left out", "rows after"), rows)
+        yield "\nBy what an attacker knows, rows that are left out, and the mean loss of a label (0 to 1):\n"
+        yield table_of("attackers", ("who knows", "left out", *demo.policy.tables), list(_attackers(demo)))
     yield ""
     yield from result_text(result)
     verdict = "holds" if all(found.holds for found in result.audits) else "FAILS"
     read = "tables and their join alone" if demo.joined else "table alone"
     yield f"\nThe audit read the published {read}: the policy {verdict}.\n\nWhat to try next:"
     yield "\n".join(f"  {line}" for line in next_steps(demo))
+
+
+def _attackers(demo: Demo) -> Iterator[tuple[str, ...]]:
+    """Against each attacker how many rows are left out, and the mean loss of a cell of each table."""
+    for who, result in demo.attackers.items():
+        losses = [f"{one.loss.lm_mean:.3f}" if one.weight else "-" for one in result.tables]
+        yield who, f"{result.loss.rows_suppressed:,}", *losses
 
 
 def _adult_in_words(result: Result) -> tuple[str, str]:

@@ -42,7 +42,8 @@ TableRows = tuple[str, Sequence[str], Rows]
 class Demo:
     """The demonstration: rows of each table before and after, and the result; `folder` is where it is kept, if it is.
 
-    Of several tables `joined` has for each join how many rows the sources and the releases have in it.
+    Of several tables `joined` has for each join how many rows the sources and the releases have in it, and `attackers`
+    the result against each of whom a policy may protect.
     """
 
     policy: Policy
@@ -52,6 +53,7 @@ class Demo:
     folder: Path | None
     database: str = DATABASE_NAME
     joined: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    attackers: Mapping[str, Result] = field(default_factory=dict)
 
 
 def demonstrate(

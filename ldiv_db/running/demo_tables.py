@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -47,6 +48,8 @@ def demonstrate_tables(directory: Path | None = None, listener: Listener | None 
         sources = {name: Relation.parse(str(table.source)) for name, table in policy.tables.items()}
         _make_clinic(flow, sources)
         result = run(connection, policy, folder, listener, show_values=True)  # made-up data
+        one = run(connection, load_policy(_knowing_one(yaml.safe_load(text))), folder, listener, show_values=True)
+        attackers = {"all rows of everybody (`known: all`)": result, "one row of a patient (`known: 1`)": one}
         releases = {name: Relation.parse(table.target.table or "") for name, table in policy.tables.items()}
         limit, by = _SHOWN, [Identifier(name) for name in policy.tables["patients"].quasi_identifiers]
         some = flow.rows("list_rows", rows=sources["patients"], columns=_named("patients"), limit=limit)
@@ -56,7 +59,18 @@ def demonstrate_tables(directory: Path | None = None, listener: Listener | None 
         counts = [flow.record("count_joined", **tables) for tables in (sources, releases)]
         joins = {"stays": "patients and stays", "labs": "patients, stays and labs"}
         joined = {said: (counts[0][name], counts[1][name]) for name, said in joins.items()}
-        return Demo(policy, result, list(before), list(after), directory, DATABASE_NAME, joined)
+        return Demo(policy, result, list(before), list(after), directory, DATABASE_NAME, joined, attackers)
+
+
+def _knowing_one(document: dict[str, Any]) -> dict[str, Any]:
+    """The policy against who knows one row of the patient sought, with targets of its own."""
+    tables = {
+        name: {key: said for key, said in table.items() if key != "order"}
+        | {"target": {"table": f"one_row.{name}", "if_exists": "replace"}}
+        for name, table in document["tables"].items()
+    }
+    beside = {"seed": PUBLIC_SEED, "known": 1, "over_time": "independent"}
+    return {key: said for key, said in document.items() if key != "algorithm"} | beside | {"tables": tables}
 
 
 def _make_clinic(flow: EngineFlow, sources: dict[str, Relation]) -> None:
