@@ -209,6 +209,11 @@ class People:
     def _shapes(self) -> Shapes:
         return shapes_of(self.opened.engine, self.stack, self.secret)
 
+    def let_go(self) -> None:
+        """Drop the rows of all people in their places: once levels are found nobody asks for them."""
+        if shapes := vars(self).pop("_shapes", None):
+            self.opened.engine.drop(shapes.placed, shapes.of_people, shapes.spots)
+
     def _required(self, policy: Policy, tables: Sequence[MemberTable]) -> tuple[_Wanted, list[Named]]:
         """What is required of each sensitive column's people, and of those alone who have no value of any."""
         wanted, absent = dict[str, list[Requirement]](), list[Named]()

@@ -79,6 +79,7 @@ def prepared_people(whose: People, earlier: Earlier, watch: Watch) -> PreparedTa
     with remedied(whose.by_others):
         task, algorithm, chosen = whose.planned()
         feasible = check_levels(algorithm, task, context.show_values)
+    whose.let_go()
     stages = expected(algorithm.stages(task, feasible), task.cell_count, len(task.encoded.axes))
     context.listener.on_expected(stages)
     assert task.units is not None  # noqa: S101 - people are planned
