@@ -37,6 +37,8 @@ _RELATED = re.compile(
 )
 #: The chance that it is by accident that all values found are among the keys, from which on it is none.
 _CHANCE = 1e-3
+#: The share of the people whom the values of a column name that may be a reference to them.
+_MANY = 0.25
 #: The characters that texts of keys are taken to be made of.
 _CHARACTERS = 36
 
@@ -52,9 +54,14 @@ class _Keys:
     is_of_rows: bool
 
     @cached_property
+    def counts(self) -> dict[str, Any]:
+        """How many there are, how many are whole numbers, the lowest and highest of these, and the longest text."""
+        return self.engine.record("auditing/tables/measure_keys", rows=self.table.rows, key=self.column.name)
+
+    @property
     def density(self) -> float:
         """The share of the values which they might have that they do have: 1 of 1, 2, 3 …, small where few fit."""
-        found = self.engine.record("auditing/tables/measure_keys", rows=self.table.rows, key=self.column.name)
+        found = self.counts
         if not found["keys"]:
             return 1.0
         if found["numbers"] == found["keys"]:
@@ -134,8 +141,13 @@ class _Reference:
 
     @property
     def may_refer(self) -> bool:
-        """True if it may be by accident that all its values are keys, and its name is that of a reference."""
-        return bool(_REFERS.fullmatch(self.column.name)) and self.known == self._values > 1
+        """True if all its values are keys of people, of whom they are many, and its name is that of a reference.
+
+        It may be an accident all the same. A few values are rather those of a list of kinds.
+        """
+        if self.keys.is_of_rows or self.one.table.public or not _REFERS.fullmatch(self.column.name):
+            return False
+        return self.known == self._values and self.known >= _MANY * self.keys.counts["keys"] > 0
 
     @property
     def known(self) -> int:
@@ -159,7 +171,7 @@ class _Reference:
     def problem(self) -> Problem:
         """That it is refused, and what to do instead."""
         ways = ["list it under identifiers", "join what is needed of them in a query, or CAST it there if it is no key"]
-        if self.keys.is_of_rows and not self.one.table.public:
+        if self.keys.is_of_rows and not self.one.table.public and self.one.name != self.keys.table.name:
             ways.insert(1, f"say parent: {{{self.column.name}: {self.keys.table.name}}} if it is the way to people")
         key = f"tables.{self.one.name}.{self.role}.{self.column.name}"
         return Problem(key, f"{self.why}: published, it names them, and links rows of several", "; ".join(ways))

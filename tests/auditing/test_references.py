@@ -16,8 +16,8 @@ SHOP = """
     SELECT i AS person, 'P' || CAST(i * 7919 % 10007 AS VARCHAR) AS code, i % 4 AS region,
         1 + i // 9 AS manager FROM range(1, 41) t(i);
     CREATE TABLE orders AS
-    SELECT 1 + i // 2 AS buyer, 1 + i * 7 % 23 AS seller_id, 1 + i % 5 AS ward_id, i + 1 AS order_nr, i AS day,
-        1 + i * 3 % 31 AS for_person, 80 - i AS replies_to,
+    SELECT 1 + i // 2 AS buyer, 1 + i * 7 % 23 AS seller_id, 1 + i % 20 AS lot_id, 1 + i % 5 AS ward_id,
+        i + 1 AS order_nr, i AS day, 1 + i * 3 % 31 AS for_person, 80 - i AS replies_to,
         'P' || CAST((1 + i % 40) * 7919 % 10007 AS VARCHAR) AS paid, i % 3 + 18 AS age
     FROM range(80) t(i);
     CREATE TABLE lines AS
@@ -26,7 +26,7 @@ SHOP = """
 """
 COLUMNS = {
     "people": ["code", "manager"],
-    "orders": ["seller_id", "ward_id", "day", "for_person", "paid", "replies_to", "age"],
+    "orders": ["seller_id", "lot_id", "ward_id", "day", "for_person", "paid", "replies_to", "age"],
     "lines": ["ship_order_nr", "product_id"],
     "products": ["product_id", "title", "made_by"],
 }
@@ -97,7 +97,7 @@ def test_values_alone_tell_keys_that_lie_thinly() -> None:
     policy["tables"]["orders"]["source"] = {"query": "SELECT o.*, code FROM orders o JOIN people ON buyer = person"}
     policy["tables"]["orders"] |= {
         "person": "code",
-        "identifiers": [*COLUMNS["orders"][:4], "replies_to", "age", "buyer"],
+        "identifiers": [*COLUMNS["orders"][:5], "replies_to", "age", "buyer"],
     }
     with pytest.raises(ldiv_db.PolicyError, match=r"orders\.keep\.paid: 40 values are keys of people \(people\.code\)"):
         ldiv_db.plan(con, policy)
@@ -120,14 +120,14 @@ def test_a_declared_reference_is_one_whatever_its_name_is() -> None:
 
 def test_what_is_left_out_and_what_may_be_a_reference_is_said() -> None:
     con = shop()
-    said = ldiv_db.plan(con, policy_of("orders.ward_id", "orders.age", "lines.product_id")).notes
+    said = ldiv_db.plan(con, policy_of("orders.lot_id", "orders.ward_id", "orders.age", "lines.product_id")).notes
     named = {line.split()[0]: line for line in said if " of people (" in line or " of rows of " in line}
     left_out = ["people.manager", "orders.seller_id", "orders.for_person", "lines.ship_order_nr", "products.made_by"]
     left_out.append("orders.replies_to")
-    assert named.keys() == {*left_out, "orders.ward_id", "lines.product_id"}
+    assert named.keys() == {*left_out, "orders.lot_id"}
     assert all("is left out" in named[name] for name in left_out)
     assert "rows are those of buyer" in named["orders.seller_id"]
-    assert "if it refers to them, list it under identifiers" in named["orders.ward_id"]
+    assert "if it refers to them, list it under identifiers" in named["orders.lot_id"]
 
 
 def test_what_refers_to_a_public_table_joins_it_in_the_release() -> None:
