@@ -234,8 +234,7 @@ def number_values(
 
 def written(settings: Mapping[str, Any]) -> str:
     """Settings as a policy has them, on one line: `taxonomy: {flat: true}`."""
-    text = yaml.safe_dump(dict(settings), default_flow_style=True, width=float("inf"), allow_unicode=True)
-    return text.strip()[1:-1]
+    return yaml.safe_dump(dict(settings), default_flow_style=True, width=float("inf"), allow_unicode=True).strip()[1:-1]
 
 
 def _infer(engine: Engine, source: Table, column: Column, named: bool, given: QuasiIdentifier) -> Inferred:
@@ -249,7 +248,8 @@ def _infer(engine: Engine, source: Table, column: Column, named: bool, given: Qu
     aside = "; the catalog's taxonomy of that name lacks values" if taxonomy is not None else ""
     if (column.is_number or column.is_time) and not given.refuses_ranges:
         return Inferred(column.name, {"numeric": True}, f"{column.shown}: ranges{aside}")
-    return Inferred(column.name, {"taxonomy": {"flat": True}}, f"{column.shown}: itself, or *{aside}")
+    shown = "itself, or a set" if given.recode == "set" else "itself, or *"
+    return Inferred(column.name, {"taxonomy": {"flat": True}}, f"{column.shown}: {shown}{aside}")
 
 
 @dataclass(frozen=True)

@@ -52,8 +52,9 @@ def _bounds(span: Spans) -> list[str]:
 def told_of_known(algorithm: KnownTopDown, rows: Mapping[str, tuple[int, int]]) -> list[str]:
     """Lines on who publishes what, on whose columns are, and on rows that are left out and why."""
     whose = algorithm.whose
-    told = [f"{count_phrase(whose.stack.people, 'person publishes', 'people publish')} rows, whatever their number"]
     left = [f"{rows_phrase(before - after)} of {name}" for name, (before, after) in rows.items() if after < before]
+    every = "their rows" if left else "all of their rows, however many these are"
+    told = [f"{count_phrase(whose.stack.people, 'person publishes', 'people publish')} {every}"]
     if left:
         why = [f"{count:,} as {reason}" for reason, count in algorithm.why_left_out.items()]
         told.append(f"{', '.join(left)} are left out: {'; '.join(why)}; nothing is promised of them")

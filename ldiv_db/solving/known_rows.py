@@ -24,6 +24,8 @@ from ldiv_db.recoding.units import Units
 from ldiv_db.solving.left_out import LeftOut
 from ldiv_db.solving.row_groups import Divided, PeopleJudge, RowGroups
 
+#: How many rows are divided in all of the tries.
+TRIED_ROWS = 200_000
 #: The columns of what is published: each row is a unit of its own.
 _MEMBERS: tuple[ColumnName, ...] = ("row_id", ("row_id", "unit_id"), "member", "own_id")
 
@@ -110,7 +112,8 @@ class _Search:
         engine = self._engine
         best: _Groups | None = None
         with engine.scope() as scope:
-            for people in reversed(self._people()):
+            tries = max(1, TRIED_ROWS // max(1, self.task.encoded.row_count))
+            for people in [*reversed(self._people())][:tries]:
                 with engine.scope() as tried:
                     found = self._within(people)
                     for relation in (found.assigned, found.people):
