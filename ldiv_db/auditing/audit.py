@@ -214,7 +214,8 @@ def _warnings(engine: Engine, sensitive: str, requirements: Sequence[Requirement
         if column.name.lower() == sensitive.lower()
         for one in [column.member if of_sets else column]
     ]
-    return tuple(line for found in attributes for line in warn_of_values(engine, counts.classes, found, requirements))
+    given, shared = (engine, counts.classes), counts.subject.of_known_row
+    return tuple(w for one in attributes for w in warn_of_values(*given, one, requirements, is_shared=shared))
 
 
 # -- individuals: whose a row is stands in no release ----------------------------------------------------

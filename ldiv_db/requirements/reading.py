@@ -90,13 +90,14 @@ def warn_of_values(
     attribute: Attribute,
     requirements: Sequence[Requirement],
     of_bags: bool = False,
+    is_shared: bool = False,
 ) -> list[str]:
     """The values of a column, (value, rows), that a reader takes for one, or for sets, a sentence each.
 
     Of classes it says how many of their rows that concerns. NULL is one of the values. Where requirements ask for
     nothing that is all that is said; where they ask for rows alone no more than that nothing bounds how many have a
     value, and of numbers nothing where one asks how far they are apart. With `of_bags`, as classes have it of people
-    and sets, whoever is counted may have several.
+    and sets, whoever is counted may have several; where each `is_shared` among their rows, no count is of people.
     """
     if not requirements:
         return [f"{attribute.name}: nothing is required of it, and a class may tell its values for certain"]
@@ -105,16 +106,22 @@ def warn_of_values(
         known = {"totals": totals, "histogram": histogram, "is_time": attribute.is_time}
         flow = EngineFlow(engine, "requirements/reading", **known)
         of_bags = values.of_people if isinstance(values, Classes) else of_bags or attribute.of_sets
-        warnings = _warnings(flow, attribute, requirements, in_classes=histogram is not None, of_bags=of_bags)
+        counted = {"in_classes": histogram is not None, "of_bags": of_bags, "is_shared": is_shared}
+        warnings = _warnings(flow, attribute, requirements, **counted)
         return [f"{attribute.name}: {what}" for what in warnings]
 
 
 def _warnings(
-    flow: EngineFlow, attribute: Attribute, requirements: Sequence[Requirement], in_classes: bool, of_bags: bool
+    flow: EngineFlow,
+    attribute: Attribute,
+    requirements: Sequence[Requirement],
+    in_classes: bool,
+    of_bags: bool,
+    is_shared: bool,
 ) -> Iterator[str]:
     counts = flow.record("count_lone" if in_classes else "count_nulls")
     if of_bags and (attribute.of_sets or not in_classes or counts["several"]):
-        most = counts["most"] if in_classes else None
+        most = counts["most"] if in_classes and not is_shared else None
         figure = f" ({most['common']:,} of {most['counted']:,} have, in one class)" if most else ""
         yield from warn_of_spreading(requirements, "rows" if attribute.of_sets else "people", figure)
     if all(requirement.rows_only for requirement in requirements):

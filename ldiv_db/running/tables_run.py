@@ -13,6 +13,7 @@ from ldiv_db.auditing.kept import warn_of_kept
 from ldiv_db.auditing.published_table import PublishedTable
 from ldiv_db.auditing.tables import audit_tables
 from ldiv_db.database.context import Context
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase, rows_phrase
 from ldiv_db.database.names import Identifier
 from ldiv_db.database.queries import Where
@@ -214,7 +215,7 @@ def work_out_tables(ready: PreparedTables, workers: int | None) -> tuple[Plan, l
     effort = ready.algorithm.effort if isinstance(ready.algorithm, Auto) else LEAST
     solver = PartwiseSolver(whose.opened.policy.part_rows, workers, effort)
     by_people = solver.plan(ready.algorithm, task)
-    sizes = [rows for _, rows in task.engine.tally(by_people.assigned, "class_id")]
+    sizes = _sizes(task.engine, by_people)
     plan = by_people if isinstance(by_people, KnownPlan) else plan_of_rows(task, by_people)
     both = list(zip(whose.tables, whose.stack.members, strict=True))
     made = [_classes(ready, one, member, plan) for one, member in both]
@@ -222,6 +223,14 @@ def work_out_tables(ready: PreparedTables, workers: int | None) -> tuple[Plan, l
     linked = [(o.encoded, _links(o, table, m, shown)) for o, (table, m) in zip(made, both, strict=True)]
     numbered = with_numbers(task.engine, linked, whose.secret, whose.last)
     return plan, sizes, [replace(one, encoded=encoded) for one, encoded in zip(made, numbered, strict=True)]
+
+
+def _sizes(engine: Engine, plan: Plan) -> list[int]:
+    """How many people each class has: units, or whose its rows are."""
+    if not isinstance(plan, KnownPlan):
+        return [rows for _, rows in engine.tally(plan.assigned, "class_id")]
+    owned = engine.join("owned", plan.assigned, plan.whose.lines, "row_id", right_columns=["person"])
+    return [people for _, people in engine.tally(engine.count_groups("pairs", owned, "class_id", "person"), "class_id")]
 
 
 def _links(one: NewClasses, of: MemberTable, member: Member, shown: Mapping[tuple[str, str], str]) -> list[Link]:
