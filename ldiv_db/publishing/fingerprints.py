@@ -109,7 +109,7 @@ def take_fingerprint(
 
     `weight` is the copy's column of counts, if equal rows are one: it is the same as if they were not.
     """
-    read = sorted((column.column.name.lower(), column.alias) for column in read_columns(resolved.source))
+    read = sorted({column.column.name.lower(): column.alias for column in read_columns(resolved.source)}.items())
     summary = summary_of(engine, rows, [column for _, column in read], weight)
     return fingerprint_by(engine, resolved, [name for name, _ in read], summary, key)
 

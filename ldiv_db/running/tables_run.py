@@ -157,7 +157,7 @@ def fingerprint_of(opened: OpenedTables, tables: Sequence[MemberTable], key: str
         table, source = one.linked.table, one.resolved.source
         names = {column.column.name for column in read_columns(source)} - {PERSON}
         names |= {*table.owner_parts, *(table.key_parts if one.name in above else ())}
-        read = sorted((name.lower(), Identifier(one.linked.column(name).name)) for name in names)
+        read = sorted({name.lower(): Identifier(one.linked.column(name).name) for name in names}.items())
         summary = summaries.of(engine, one.rows, [column for _, column in read])
         each[one.name] = source.name, fingerprint_by(engine, one.resolved, [name for name, _ in read], summary, key)
     kept = {name: sorted(policy.tables[name].keep) for name in opened.public}
