@@ -17,6 +17,7 @@ from ldiv_db.auditing.centres import require_within
 from ldiv_db.auditing.check import AuditRequest, check_request, request_problems
 from ldiv_db.auditing.joined_tables import EveryRow, JoinedTables, with_column
 from ldiv_db.auditing.kept import warn_of_release
+from ldiv_db.auditing.kept_across import JoinedTable, warn_across
 from ldiv_db.auditing.one_row import OneRow
 from ldiv_db.auditing.published_table import PublishedTable
 from ldiv_db.auditing.subject import Subject
@@ -127,6 +128,11 @@ class PublishedTables:
             sensitive, kept = [column.name for column in table.sensitive.values()], self.policy.tables[table.name].keep
             told = warn_of_release(self.engine, subject, sensitive, kept)
             yield from (f"{table.name}: {warning}" for warning in told)
+        joined = ((self.policy.tables[t.name], t) for t in self.tables)
+        yield from warn_across(
+            self.engine,
+            [JoinedTable(t.name, said, t.rows, t.owner.name, t.key.name if t.key else None) for said, t in joined],
+        )
 
     @contextmanager
     def joined(self) -> Iterator[JoinedTables]:

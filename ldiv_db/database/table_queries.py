@@ -130,8 +130,8 @@ class TableQueries(Queries):
     def join(
         self,
         name: str,
-        left: Relation,
-        right: Relation,
+        left: Table,
+        right: Table,
         *keys: ColumnName,
         left_columns: Sequence[ColumnName] = (),
         right_columns: Sequence[ColumnName] = (),

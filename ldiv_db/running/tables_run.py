@@ -10,6 +10,7 @@ from dataclasses import replace
 from ldiv_db.algorithms.base import Plan
 from ldiv_db.auditing.audit import require_good
 from ldiv_db.auditing.kept import warn_of_kept
+from ldiv_db.auditing.kept_across import JoinedTable, warn_across
 from ldiv_db.auditing.published_table import PublishedTable
 from ldiv_db.auditing.tables import audit_tables
 from ldiv_db.database.context import Context
@@ -112,7 +113,7 @@ def prepared_people(whose: People, earlier: Earlier, watch: Watch) -> PreparedTa
         estimate=estimate_run(engine, [member.encoded for member in stack.members], folder, stages),
         reasons=known,
         warnings=told_of_values(engine, attributes_of(tables), stack.encoded.told, task.wanted, of_bags=True),
-        kept=[f"{one.name}: {line}" for one in tables for line in warn_of_kept(engine, one.resolved.source)],
+        kept=list(_told_of_kept(engine, tables)),
         earlier=earlier,
         watch=watch,
         lost=opened.destination.foreseen,
@@ -179,6 +180,26 @@ def attributes_of(tables: Sequence[MemberTable]) -> dict[str, Attribute]:
     """The sensitive columns of all tables, by their names after that of their table."""
     every = ((one.name, found) for one in tables for found in one.resolved.required.attributes.values())
     return {named_in(name, found.name): replace(found, name=named_in(name, found.name)) for name, found in every}
+
+
+def _told_of_kept(engine: Engine, tables: Sequence[MemberTable]) -> Iterator[str]:
+    """A line for each kept column that tells more than a class does, in its own table and in those that it joins."""
+    for one in tables:
+        yield from (f"{one.name}: {line}" for line in warn_of_kept(engine, one.resolved.source))
+    above = {one.linked.above for one in tables}
+    yield from warn_across(
+        engine,
+        [
+            JoinedTable(
+                one.name,
+                one.linked.table,
+                one.resolved.source.relation,
+                one.linked.owner,
+                one.linked.table.own_key if one.name in above else None,
+            )
+            for one in tables
+        ],
+    )
 
 
 def told_of_names(tables: Mapping[str, PolicyTable]) -> Iterator[str]:
