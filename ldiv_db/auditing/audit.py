@@ -205,6 +205,9 @@ def _counts_of(engine: Engine, sensitive: str, counts: Counted) -> Audit:
 
 def _warnings(engine: Engine, sensitive: str, requirements: Sequence[Requirement], counts: Counted) -> tuple[str, ...]:
     """Warnings of values in the classes that a reader takes for one, whatever requirements make of them."""
+    if counts.subject.of_known_row:
+        asked = "; ".join(one.label for one in requirements)
+        return (f"{sensitive}: {asked} bounds what somebody has in the row that is known, nothing what in any row",)
     pair = counts.subject.pair
     table = pair.table if pair else counts.subject.table
     of_sets = counts.subject.is_set(sensitive)
