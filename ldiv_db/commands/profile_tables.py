@@ -10,7 +10,7 @@ from typing import Any
 
 from ldiv_db.commands.console import split_names
 from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.context import Listener
+from ldiv_db.database.context import Context, Listener
 from ldiv_db.database.data_files import FileRelation, Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, LdivError, Problem, refuse, refused, rows_phrase
@@ -20,15 +20,20 @@ from ldiv_db.display import Part, fields_of, table_of
 from ldiv_db.measuring.kinds_of_tables import OF_PEOPLE, PEOPLE
 from ldiv_db.measuring.links import Link, ProfiledTable, find_links
 from ldiv_db.measuring.profile import ProfileRequest, profile_table
+from ldiv_db.measuring.roles import QUASI_IDENTIFIER
 from ldiv_db.measuring.starter_policy import StarterPolicy
 from ldiv_db.measuring.starter_tables import Started, start_policy
 from ldiv_db.measuring.suggestions import MOST, Most
+from ldiv_db.policy.reading import load_policy
 from ldiv_db.policy.tables import named_in
 from ldiv_db.reporting.table_text import notes_text, profile_text
 from ldiv_db.running.estimate import Estimate, about, size
 from ldiv_db.running.preview import describe_plan
 from ldiv_db.running.run import estimate, plan
+from ldiv_db.running.tables import check_targets, open_tables, resolve_tables
 
+#: Of more values of quasi-identifiers links and columns alone are checked.
+_MOST_CELLS = 1_000_000
 #: What is asked of people, and less of it each time that they cannot meet it.
 _LESS = (MOST, Most(l=2, k=3), Most(l=2, k=2))
 
@@ -105,7 +110,7 @@ def _accepted(
     while True:
         started = start_policy(engine, tables, links, asked[0], lasts)
         try:
-            return started, _tried(engine, started.starter, folder)
+            return started, _tried(engine, started, folder)
         except InfeasibleError as error:  # rows and values go together in ways that counts of each do not tell
             asked = asked[1:]
             if not asked:
@@ -199,16 +204,28 @@ def _estimated(engine: Engine, starter: StarterPolicy | None, folder: Path) -> t
     return found, [f"a run of this policy takes {about(found.seconds)} and about {size(found.memory)} of memory"]
 
 
-def _tried(engine: Engine, starter: StarterPolicy | None, folder: Path) -> list[str]:
-    """What `ldiv plan` says of the policy; raises what it raises."""
-    if starter is None:
+def _tried(engine: Engine, started: Started, folder: Path) -> list[str]:
+    """What `ldiv plan` says of the policy, or of its columns alone where rows are many; raises what it raises."""
+    if started.starter is None:
         return []
-    tables = {name: _flat(table) for name, table in starter.policy["tables"].items()}
-    ready = plan(engine.connection, {**starter.policy, "tables": tables}, folder, catalog=engine.catalog)
+    tables = {name: _flat(table) for name, table in started.starter.policy["tables"].items()}
+    policy = {**started.starter.policy, "tables": tables}
+    if (cells := _cells(started)) > _MOST_CELLS:
+        with engine.scope():
+            opened = open_tables(engine, Context(folder=folder), load_policy(policy))
+            check_targets(opened, resolve_tables(opened))
+        return [f"its tables have {cells:,} cells: `ldiv plan` says how many rows people can publish"]
+    ready = plan(engine.connection, policy, folder, catalog=engine.catalog)
     short = {t["table"]: t["rows_in"] - t["rows_published"] for t in describe_plan(ready)["tables"]}
     left = [f"{rows_phrase(rows)} of {name}" for name, rows in short.items() if rows]
     lost = f"; it leaves out {', '.join(left)}, of people who have more than they would publish" if left else ""
     return [f"`ldiv plan` accepts the policy{lost}"]
+
+
+def _cells(started: Started) -> int:
+    """The values of quasi-identifiers in all tables that belong to people."""
+    own = [table for table in started.tables if table.name in started.people_rows]
+    return sum(table.profile.rows * len(table.profile.of_role(QUASI_IDENTIFIER)) for table in own)
 
 
 def _flat(described: Mapping[str, Any]) -> dict[str, Any]:

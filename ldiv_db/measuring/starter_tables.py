@@ -46,6 +46,8 @@ from ldiv_db.measuring.starter_policy import (
 )
 from ldiv_db.measuring.suggestions import MOST, Most, suggest
 
+#: Of more rows each on average all of a person, or of a row above, have one label.
+_MANY = 6
 #: What a text is in the query that a policy reads where the source has none.
 _NOT_KNOWN = "not known"
 
@@ -218,12 +220,18 @@ class _Member:
         if self._has_orphans:
             found["orphans"] = "leave_out"
         if (self._key or self.roles[QUASI_IDENTIFIER]) and (order := self._order()):
-            found["order"] = order
+            found |= {"rows": "together"} if self._has_many and not self._key else {"order": order}
         return found | described(self.table.profile, self._sensitive(), [self._owner, self._key])
 
     def said(self) -> Iterator[str]:
         """What else a column leads to people, for the policy's comments."""
         yield from (f"or: {link} ({link.why})" for link in self._roads)
+
+    @property
+    def _has_many(self) -> bool:
+        """True if people, or rows above, have so many rows that each would have labels of its own."""
+        owned = self.table.counted(self._owner)
+        return owned.rows - owned.nulls > _MANY * owned.distinct
 
     def _sensitive(self) -> dict[str, Any] | list[str]:
         found, known = dict[str, Any](), {one.column.name for one in self.roles[SENSITIVE]}
