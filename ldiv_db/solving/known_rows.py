@@ -25,7 +25,7 @@ from ldiv_db.solving.left_out import LeftOut
 from ldiv_db.solving.row_groups import Divided, PeopleJudge, RowGroups
 
 #: How many rows are divided in all of the tries.
-TRIED_ROWS = 200_000
+TRIED_ROWS = 100_000
 #: The columns of what is published: each row is a unit of its own.
 _MEMBERS: tuple[ColumnName, ...] = ("row_id", ("row_id", "unit_id"), "member", "own_id")
 
