@@ -98,14 +98,6 @@ class Attacks(Shown):
         rows, classes = sum(a.rows for a in each.values()), sum(a.classes for a in each.values())
         return cls(rows, classes, tuple(found), warnings, lost)
 
-    def of_most_known(self) -> Attacks:
-        """The attacks by who knows all tables; where one row is known, by who recognises somebody best by theirs."""
-        best = max(
-            (attack for attack in self.attacks if attack.name == "prosecutor"),
-            key=lambda attack: (attack.knows in ("", ALL), attack.gains[0].gain or 0),
-        )
-        return replace(self, attacks=tuple(one for one in self.attacks if one.knows == best.knows))
-
     @property
     def holds(self) -> bool | None:
         """True if every promise is kept; None where nothing is promised, or it is `undecided`."""
@@ -128,6 +120,15 @@ class Attacks(Shown):
         counts = {"rows": self.rows, "classes": self.classes}
         told = {"attacks": attacks, "warnings": [*self.lost, *self.warnings]}
         return {**counts, "holds": self.holds, "finished": self.finished, **told}
+
+
+def of_most_known(found: Attacks) -> Attacks:
+    """The attacks by who knows all tables; where one row is known, by who recognises somebody best by theirs."""
+    best = max(
+        (attack for attack in found.attacks if attack.name == "prosecutor"),
+        key=lambda attack: (attack.knows in ("", ALL), attack.gains[0].gain or 0),
+    )
+    return replace(found, attacks=tuple(one for one in found.attacks if one.knows == best.knows))
 
 
 def attack_table(engine: Engine, table: Table, columns: Columns, known: Knowledge) -> Attacks:

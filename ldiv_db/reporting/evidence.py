@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ldiv_db.attacking.attacks import Attacks
+from ldiv_db.attacking.attacks import Attacks, of_most_known
 from ldiv_db.attacking.base import ABOVE, WITHIN, held_against
 from ldiv_db.publishing.fingerprints import versions
 from ldiv_db.reporting.attempts import attempts_on, verdicts
@@ -51,7 +51,7 @@ def _evidence(subject: Reported) -> Document:
     tell("trying attacks")
     tried = attempts_on(subject)
     found = tried.found
-    of_all = found.of_most_known()  # whom the statement and the risks of recognition are about
+    of_all = of_most_known(found)  # whom the statement and the risks of recognition are about
     tell("counting and hashing the release")
     threshold = float(asked.high)
     document: Document = {

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Plan
-from ldiv_db.attacking.attacks import attack_published, attack_table
+from ldiv_db.attacking.attacks import attack_published, attack_table, of_most_known
 from ldiv_db.attacking.columns import Columns
 from ldiv_db.attacking.question import Knowledge
 from ldiv_db.auditing.tables import PublishedTables
@@ -119,7 +119,7 @@ class TablesJob(Job):
         }
         published = PublishedTables(engine, policy, tables, attributes, ready.task.wanted)
         found = attack_published(published, Knowledge())
-        risk = risk_of((found if policy.knows_one else found.of_most_known()).attacks)
+        risk = risk_of((found if policy.knows_one else of_most_known(found)).attacks)
         return VariantOutcome(self.variant, "done", "", made.algorithm, made.l, made.loss, risk)
 
 
