@@ -76,6 +76,14 @@ class Shapes:
     options: Mapping[int, Sequence[Option]]
     #: What no level may be: its people cannot meet what is required.
     banned: frozenset[int] = frozenset()
+    #: By what ties are broken, and how many rows of a table people publish at most.
+    secret: str = ""
+    most: int | None = None
+
+    @property
+    def whole(self) -> Chosen:
+        """All rows that people may publish."""
+        return {shape: options[0] for shape, options in self.options.items()}
 
     def rows_of(self, kept: int) -> int:
         """How many rows people have who are left with that."""
@@ -96,6 +104,19 @@ class Shapes:
     def without(self, kept: Collection[int]) -> Shapes:
         """The same where no people publish one of these."""
         return replace(self, banned=self.banned | set(kept))
+
+    def again(self, engine: Engine, stack: Stack) -> Shapes:
+        """The shapes of people without rows that the stack lacks now; whoever has no labels then is not there."""
+        found = shapes_of(engine, stack, self.secret, self.most)
+        options = {shape: own for shape, own in found.options.items() if own}
+        return replace(found, people={shape: found.people[shape] for shape in options}, options=options)
+
+    def alone(self, stack: Stack) -> set[int]:
+        """The members of people of which nobody has two rows."""
+        if self.most is not None:
+            return set()
+        most = [max(cap) for cap in zip(*self.caps, strict=True)]
+        return {one.number for one, rows in zip(stack.members, most, strict=True) if not one.above and rows <= 1}
 
 
 def shapes_of(engine: Engine, stack: Stack, secret: str, most: int | None = None) -> Shapes:
@@ -123,7 +144,7 @@ def shapes_of(engine: Engine, stack: Stack, secret: str, most: int | None = None
         for shape, *option in engine.columns(lesser, "shape_no", *Option._fields):
             options[shape].append(Option(*option))
     kept = {shape: sorted(own, reverse=True) for shape, own in options.items()}
-    return Shapes(placed, of_people, spots, needs, caps, people, kept)
+    return Shapes(placed, of_people, spots, needs, caps, people, kept, secret=secret, most=most)
 
 
 def _placed(engine: Engine, stack: Stack, needs: Sequence[Need], secret: str) -> Relation:
@@ -158,108 +179,6 @@ def _caps(most: Sequence[int]) -> list[tuple[int, ...]]:
         if prod(map(len, caps)) <= _MOST_CAPS:
             break
     return list(product(*caps))
-
-
-def settled(shapes: Shapes, least: int) -> dict[int, Option] | None:
-    """What the people of each shape publish so that at least so many publish the same; None if they cannot.
-
-    Shapes that enough have stay as they are. Others keep as many rows as they can and have others do as well.
-    """
-    banned, forced = set(shapes.banned), dict[int, int]()
-    while True:
-        allowed = {
-            shape: [o for o in options if o.kept not in banned and forced.get(shape, o.kept) == o.kept]
-            for shape, options in shapes.options.items()
-        }
-        choice = _Choice(shapes.people, allowed, least, len(shapes.needs) == 1)
-        choice.open_levels({*forced.values()} - banned)
-        if small := choice.small():
-            banned |= small
-            continue
-        left = [shape for shape, found in choice.chosen.items() if found is None]
-        if not left:
-            return {shape: found for shape, found in choice.chosen.items() if found}
-        down = choice.come_down(left)
-        if not down:
-            return None
-        forced |= down
-
-
-class _Choice:
-    """What is chosen of the options of each shape, so that people keep as many rows as they can.
-
-    By what could be a level: how many people would keep more rows by it than they do (`backing`), and how many more
-    that are (`gain`). In one table, whose shapes have the order of their rows, who has more publishes no fewer.
-    """
-
-    def __init__(
-        self, people: Mapping[int, int], options: Mapping[int, Sequence[Option]], least: int, in_one_table: bool
-    ) -> None:
-        self.chosen: dict[int, Option | None] = dict.fromkeys(options)
-        self._in_one_table = in_one_table
-        self._people, self._options, self._least = people, options, least
-        self._backing, self._gain = Counter[int](), Counter[int]()
-        self._having: dict[int, list[int]] = {}
-        for shape, own in options.items():
-            for rows, kept, *_ in own:
-                self._backing[kept] += people[shape]
-                self._gain[kept] += people[shape] * rows
-                self._having.setdefault(kept, []).append(shape)
-
-    def open_levels(self, first: Collection[int]) -> None:
-        """Open levels: those that are named, shapes that enough people have, then what most rows are kept by."""
-        whole = {own[0][1] for shape, own in self._options.items() if own and self._people[shape] >= self._least}
-        for kept in sorted({*first, *whole}):
-            self._open(kept)
-        while able := [
-            kept for kept, people in self._backing.items() if people >= self._least and self._gain[kept] > 0
-        ]:
-            self._open(max(able, key=lambda kept: (self._gain[kept], -kept)))
-
-    def small(self) -> set[int]:
-        """The levels that have fewer people than a level must have."""
-        sizes = Counter[int]()
-        for shape, found in self.chosen.items():
-            if found:
-                sizes[found[1]] += self._people[shape]
-        return {kept for kept, people in sizes.items() if people < self._least}
-
-    def come_down(self, left: Collection[int]) -> dict[int, int]:
-        """What enough people publish with those of whom nothing is chosen: others who lose the fewest rows by that."""
-        asked = {kept: rows for shape in left for rows, kept, *_ in self._options[shape]}
-        for kept, rows in sorted(asked.items(), key=lambda one: (-one[1], one[0])):
-
-            def lost(shape: int, rows_kept: int = rows) -> tuple[int, int]:
-                now = None if self._in_one_table else self.chosen[shape]
-                return (self._people[shape] * (now[0] - rows_kept) if now else -1, shape)
-
-            taken, people = dict[int, int](), 0
-            for shape in sorted(self._having[kept], key=lost):
-                if people < self._least or self.chosen[shape] is None:
-                    taken[shape] = kept
-                    people += self._people[shape]
-            if people >= self._least:
-                return taken
-        return {}
-
-    def _open(self, kept: int) -> None:
-        """Have all publish this who publish less."""
-        for shape in self._having.get(kept, ()):
-            option = next(one for one in self._options[shape] if one[1] == kept)
-            now = self.chosen[shape]
-            if now is None or option[0] > now[0]:
-                self._keep(shape, now[0] if now else 0, option[0])
-                self.chosen[shape] = option
-
-    def _keep(self, shape: int, before: int, after: int) -> None:
-        """Count who would keep more rows by each level, once the people of a shape keep so many more."""
-        people = self._people[shape]
-        for rows, kept, *_ in self._options[shape]:  # most rows first
-            if rows <= before:
-                break
-            if rows <= after:
-                self._backing[kept] -= people
-            self._gain[kept] -= people * (min(rows, after) - before)
 
 
 def levels_of(chosen: Chosen) -> list[LevelKey]:

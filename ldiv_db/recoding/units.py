@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
@@ -28,6 +28,13 @@ from ldiv_db.requirements import Distribution, RequirementSpec
 
 #: The columns of pseudonyms of encoded rows, and of their positions among those of the person.
 PERSON_NO, POSITION = Identifier("person_no"), Identifier("position_no")
+
+
+class GivenUp(NamedTuple):
+    """How many rows people give up as one value is too frequent where it is, and how many people must, by counts."""
+
+    rows: int
+    people: int
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,8 @@ class Units:
     together: bool
     levels: tuple[Level, ...] = ()
     left_out: int = 0
+    #: What is among these for another reason than numbers of rows.
+    given_up: GivenUp = GivenUp(0, 0)  # noqa: RUF009 - frozen
 
     @property
     def width(self) -> int:

@@ -52,7 +52,7 @@ from ldiv_db.running.tables_known import recoded_by_people, told_of_known
 from ldiv_db.solving.auto import Auto
 from ldiv_db.solving.improve import LEAST
 from ldiv_db.solving.known_rows import KnownPlan, KnownTopDown
-from ldiv_db.solving.levels import check_levels
+from ldiv_db.solving.levels import check_levels, told_of_given_up
 from ldiv_db.solving.people import plan_of_rows
 from ldiv_db.solving.solve import PartwiseSolver, planned_parts
 
@@ -227,7 +227,7 @@ def told_of_shapes(units: Units, rows: Mapping[str, tuple[int, int]], are_waitin
     why = "with them too few would be alike or meet the policy"
     left = "are left out of this night" if are_waiting else "are left out"
     out = f"; {', '.join(told)} {left}: {why}{'' if are_waiting else '; nothing is promised of them'}"
-    return ways + (out if told else "")
+    return ways + (out + told_of_given_up(units) if told else "")
 
 
 def work_out_tables(ready: PreparedTables, workers: int | None) -> tuple[Plan, list[int], list[NewClasses]]:

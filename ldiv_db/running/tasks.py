@@ -51,8 +51,7 @@ def task_of(
     try:
         found, _, _ = search.found(shapes)
     except InfeasibleError:  # told, with what would mend it, where the levels are checked
-        fewest = {shape: options[-1] for shape, options in shapes.options.items()}
-        found, _, _ = search.planned(shapes, search.failed or fewest)
+        found = search.failed(shapes)
     units = found.units
     assert units is not None and task.units is not None  # noqa: S101 - people are planned
     numbers = {"right_columns": [POSITION.name]}

@@ -153,4 +153,15 @@ def told_of_levels(units: Units, over_time: bool = False) -> str:
     left = units.left_out
     then = "wait for a later night" if over_time else "are left out, of which nothing is promised"
     out = f"; {rows_phrase(left)} of people who have more than they publish {then}" if left else ""
-    return f"people by their rows: {', '.join(listed)}{out}"
+    return f"people by their rows: {', '.join(listed)}{out}{told_of_given_up(units)}"
+
+
+def told_of_given_up(units: Units) -> str:
+    """Why rows are left out, how few could be, and what leaves out fewer; empty if only numbers of rows are why."""
+    rows, people = units.given_up
+    if not rows:
+        return ""
+    why = f"{rows:,} of them as one value is too frequent among people who publish as many rows"
+    least = f"by counts {count_phrase(people, 'person', 'people')} must give up some"
+    fewer = "`harmless` for a value that says nothing of a person, or a lower bound of its share, leaves out fewer"
+    return f": {why} ({least}); {fewer}"

@@ -145,27 +145,31 @@ def rows_of(tree: Tree) -> Iterator[tuple[str, Node]]:
 
 
 def covers(labels: Tree, known: Tree) -> bool:
-    """Whether the rows of a pseudonym may be the first ones of a person, each with a label that covers it."""
-    return all(
-        len(nodes) <= len(known.get(name, ()))
-        and all(
-            (label is None or label[0] <= age <= label[1]) and covers(below, own)
-            for (_, label, _, below), (_, age, _, own) in zip(nodes, known.get(name, ()), strict=False)
-        )
-        for name, nodes in labels.items()
-        if nodes
+    """Whether the rows of a pseudonym may be some of a person's, in their order, each with a label that covers it."""
+    return all(_fits(nodes, known.get(name, ())) for name, nodes in labels.items() if nodes)
+
+
+def _fits(nodes: Sequence[Node], known: Sequence[Node]) -> bool:
+    """Whether each row may be one of those known after that of the row before."""
+    if not nodes:
+        return True
+    (_, label, _, below), *others = nodes
+    return any(
+        (label is None or label[0] <= age <= label[1]) and covers(below, own) and _fits(others, known[place + 1 :])
+        for place, (_, age, _, own) in enumerate(known)
     )
 
 
 def posteriors(people: Mapping[int, Tree], shown: Mapping[int, Tree]) -> dict[tuple[int, str, str], Fraction]:
     """The share of the worlds in which a person has a value in some published row of a table."""
     numbers = {no: pseudonym for pseudonym, tree in shown.items() for _, (no, *_) in rows_of(tree)}
-    true = {p: next(numbers[no] for _, (no, *_) in rows_of(tree) if no in numbers) for p, tree in people.items()}
+    named = {p: [numbers[no] for _, (no, *_) in rows_of(tree) if no in numbers] for p, tree in people.items()}
+    true = {person: own[0] for person, own in named.items() if own}  # who gave up all rows is not there
     shapes = {pseudonym: shape_of(tree) for pseudonym, tree in shown.items()}
     # Who knows how many rows everybody has, and the method, knows how many everybody publishes.
     fits = {
-        person: {n: 1 for n in shown if shapes[n] == shapes[true[person]] and covers(shown[n], tree)}
-        for person, tree in people.items()
+        person: {n: 1 for n in shown if shapes[n] == shapes[pseudonym] and covers(shown[n], people[person])}
+        for person, pseudonym in true.items()
     }
     values = {n: {(name, value) for name, (_, _, value, _) in rows_of(tree) if value} for n, tree in shown.items()}
     return {(who, *value): share for (who, value), share in worlds.posteriors(fits, values).items()}

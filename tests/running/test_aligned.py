@@ -14,7 +14,7 @@ from strategies import search, seeds
 
 import ldiv_db
 from ldiv_db import InfeasibleError, PolicyError
-from ldiv_db.solving import level_search
+from ldiv_db.solving import level_trials
 from ldiv_db.solving.improve import mean_loss
 
 Row = tuple[Any, ...]
@@ -164,7 +164,7 @@ def test_the_loss_of_a_group_is_measured_once(monkeypatch: pytest.MonkeyPatch) -
         asked.append(task.encoded.rows)
         return mean_loss(task, plan)
 
-    monkeypatch.setattr(level_search, "mean_loss", measured)
+    monkeypatch.setattr(level_trials, "mean_loss", measured)
     people = [who for who in range(36) for _ in range(1 + (who >= 10) + (who >= 22))]
     rows = [(no, who, 20 + who, "n1", "abcdefgh"[no % 8], no) for no, who in enumerate(people)]
     published(duckdb.connect(), rows, require=[{"k": 2}])
@@ -203,3 +203,22 @@ def test_one_policy_in_two_spellings_is_one_release() -> None:
         # Whose rows tie in all but their values is drawn anew.
         told = [sorted((whose[no], *label) for no, *label in con.execute(shown).fetchall())]
         assert told == [sorted((whose[no], *label, place) for no, *label, _, _, place in release)], require
+
+
+def test_of_a_value_that_is_too_frequent_as_few_rows_are_given_up_as_do() -> None:
+    """Of 40 people with two rows 24 have x in the first: eight give it up at least, and publish the other one."""
+    others = "abcdefgh"
+    rows = [(n, n, 20 + n, "n1", others[n % 8], 0) for n in range(40)]
+    values = [("x" if n < 24 else others[n % 7], others[n % 8]) for n in range(40)]
+    rows += [(100 + 2 * n + i, 50 + n, 20 + n, "n1", v, i) for n, own in enumerate(values) for i, v in enumerate(own)]
+    release, result = published(
+        duckdb.connect(), rows, require=[{"frequency": 2}, {"k": 2}], individual=ALIGNED | {"rows_at_most": 2}
+    )
+    shown = {row[0]: row[6] for row in release}
+    left_out = [row for row in rows if row[0] not in shown]
+    assert 8 <= len(left_out) <= 14 and {row[4] for row in left_out} == {"x"}
+    assert all(shown[row[0] + 1] == 1 for row in left_out)
+    assert Counter(shown.values()) == {1: 80, 2: 40 - len(left_out)}
+    assert any("(by counts 8 people must give up some)" in note for note in result.notes)
+    none, _ = published(duckdb.connect(), rows, require=[{"frequency": 2}, {"k": 2}], suppression=8 / 120)
+    assert len(none) == len(rows) - 8

@@ -13,7 +13,7 @@ import pytest
 import ldiv_db
 from ldiv_db import InfeasibleError
 from ldiv_db.algorithms.local import strata
-from ldiv_db.solving import level_search, solve
+from ldiv_db.solving import level_trials, solve
 from tests.running.schemas import CHOICES, drawn, fill, policy_of
 from tests.running.test_aligned import POLICY, visits
 from tests.running.test_aligned import fill as fill_visits
@@ -33,7 +33,7 @@ def together(monkeypatch: pytest.MonkeyPatch) -> Any:
         return plans
 
     def solve_by(how: Any) -> None:
-        for module in (solve, level_search):
+        for module in (solve, level_trials):
             monkeypatch.setattr(module, "made_together", how)
 
     def apart() -> None:

@@ -237,7 +237,8 @@ def _values(task: Task, labels: Sequence[Label]) -> tuple[SensitiveValue, ...]:
 def thresholds_of(task: Task) -> dict[int, Fraction]:
     """The threshold of every sensitive value by its code, the least of what all requirements say."""
     (axis,) = task.encoded.sensitive
-    thetas = dict.fromkeys(range(1, axis.distribution.distinct + 1), Fraction(1))
+    # Of a level people may have some of all codes.
+    thetas = dict.fromkeys(sorted(task.engine.column(axis.dictionary, "code")), Fraction(1))
     for requirement in task.requirements:
         promise = requirement.promise()
         codes = codes_of(task, [value for value, _ in promise.shares])
