@@ -78,7 +78,9 @@ class LevelSearch:
             task, algorithm, told = best.trials.planned(best.shapes, best.chosen)
             assert task.units is not None  # noqa: S101 - people are planned
             rows = self.asked.engine.count(shapes.placed) - self.asked.engine.count(best.shapes.placed)
-            task = replace(task, units=replace(task.units, given_up=GivenUp(rows, best.givers)))
+            task = replace(
+                task, units=replace(task.units, rows=self.stack.encoded, given_up=GivenUp(rows, best.givers))
+            )
             for relation in _relations(task):
                 scope.keep(relation)
         return task, algorithm, told
