@@ -114,13 +114,18 @@ class PeopleColumns:
         return self.engine.select("seen", self.lines, *columns, where=[Where(step, None, "<>")])
 
     def seen_of_people(self) -> Relation:
-        """(item, kind, person, row_id): each person leads to itself, of kind 0, and to rows of tables of no people."""
+        """(item, kind, person, row_id): each person leads to itself, of kind 0, and to rows by which they are judged.
+
+        These are of all tables but those of people that have no sensitive column.
+        """
         engine = self.engine
         everybody = engine.select("everybody", self.lines, "person", distinct=True)
         seen = engine.select("seen", everybody, ("person", "item"), "person", constants={"kind": 0, "row_id": 0})
         columns: list[ColumnName] = [("person", "item"), "person", ("member", "kind"), "row_id"]
-        for member in self.of_rows:
-            engine.extend(seen, self.lines, *columns, where=[Where("member", member.number)])
+        judged = {member.number for member in self.of_rows}
+        judged |= {owner.number for axis in self.stack.encoded.sensitive if (owner := self.stack.own(axis))}
+        for number in sorted(judged):
+            engine.extend(seen, self.lines, *columns, where=[Where("member", number)])
         return seen
 
 
