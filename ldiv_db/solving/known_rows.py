@@ -50,7 +50,7 @@ class KnownTopDown(Algorithm):
 
     def check(self, task: Task) -> Feasibility:
         assert task.units is not None  # noqa: S101 - people are planned
-        judge = _judge(task, self.whose.stack)
+        judge = _judge(task, self.whose)
         return Feasibility(judge.least, len(self.whose.stack.members), task.units.left_out)
 
     def run(self, task: Task) -> Plan:
@@ -61,7 +61,8 @@ def known_task(task: Task, stack: Stack, secret: str) -> tuple[Task, KnownTopDow
     """The task of the rows that people can publish, and what divides them; raises InfeasibleError if there are none."""
     engine = task.engine
     with engine.scope() as scope:
-        left_out = LeftOut(_judge(task, stack), PeopleColumns.of(engine, stack), secret)
+        begun = PeopleColumns.of(engine, stack)
+        left_out = LeftOut(_judge(task, begun), begun, secret)
         left_out.settle()
         whose, rows = left_out.whose, left_out.whose.stack.encoded.rows
         members = engine.select("members", rows, *_MEMBERS, constants={"turn": 1})
@@ -71,8 +72,8 @@ def known_task(task: Task, stack: Stack, secret: str) -> tuple[Task, KnownTopDow
     return replace(task, encoded=stack.encoded, units=units), KnownTopDown(whose, left_out.why)
 
 
-def _judge(task: Task, stack: Stack) -> PeopleJudge:
-    return PeopleJudge(task.engine, stack, task.wanted)
+def _judge(task: Task, whose: PeopleColumns) -> PeopleJudge:
+    return PeopleJudge(task.engine, whose.stack, task.wanted, whose.registers)
 
 
 class _Groups(NamedTuple):
@@ -105,7 +106,7 @@ class _Search:
 
     @cached_property
     def _judged(self) -> PeopleJudge:
-        return _judge(self.task, self.whose.stack)
+        return _judge(self.task, self.whose)
 
     def plan(self) -> KnownPlan:
         """The plan of all rows."""

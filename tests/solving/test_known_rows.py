@@ -294,3 +294,21 @@ def test_one_table_is_a_schema_of_one_whose_columns_of_people_are_found(draw: ra
         assert len(group) >= 3
         assert max(counts.values()) * 2 <= len(group)
     assert all(audit.holds for audit in ldiv_db.check(con, policy=policy))
+
+
+def test_each_row_of_a_table_of_people_is_bounded_among_people_alike() -> None:
+    """Of four people of one ward three have g, so that no label may be of that ward alone."""
+    con = duckdb.connect()
+    con.execute("CREATE SCHEMA published; CREATE TABLE people (who INT, ward VARCHAR, illness VARCHAR)")
+    rows = [*zip("fghhhghfg", "bagggfedd", strict=True)]
+    con.executemany("INSERT INTO people VALUES (?, ?, ?)", [(who, *row) for who, row in enumerate(rows)])
+    own = {"source": "people", "person": "who", "target": "published.people"}
+    columns = {"quasi_identifiers": {"ward": {"recode": "set"}}, "sensitive": ["illness"]}
+    required: list[Any] = [{"frequency": {"l": 2, "each": "row"}}, {"k": 2}]
+    policy = {"individual": "who", "known": 1, "tables": {"people": {**own, **columns}}, "require": required}
+    ldiv_db.run(con, policy)
+    by_label = defaultdict[str, list[str]](list)
+    for label, illness in con.execute("SELECT ward, illness FROM published.people").fetchall():
+        by_label[label].append(illness)
+    assert len(by_label) > 1
+    assert all(2 * max(Counter(found).values()) <= len(found) for found in by_label.values())
