@@ -8,7 +8,7 @@ have none of a table; a requirement on each row by the rows alone that show `L`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ldiv_db.auditing.joined_tables import PATHS, JoinedTables, path_of, value_of, with_column
@@ -17,7 +17,7 @@ from ldiv_db.auditing.published_table import PublishedTable
 from ldiv_db.auditing.second_reading import CHEAP
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import AuditError
+from ldiv_db.database.errors import AuditError, count_phrase
 from ldiv_db.database.names import Identifier, Relation, Value
 
 _SHOWN = "auditing/tables/show_one_row"
@@ -83,6 +83,18 @@ def tables_of_people(joined: JoinedTables) -> frozenset[str]:
     told = [{"rows": joined.rows[table.name], "number": Value(table.number)} for table in tables]
     found = {number for (number,) in joined.engine.rows("auditing/tables/list_of_people", tables=told)}
     return frozenset(table.name for table in tables if table.number in found)
+
+
+def warn_of_nearly_of_people(engine: Engine, tables: Sequence[PublishedTable]) -> Iterator[str]:
+    """A warning for each table in which most people have one row, but not all, where no table is of people."""
+    alone = {table.number: table for table in tables if not table.above}
+    told = [{"rows": t.rows, "owner": t.owner, "number": Value(number)} for number, t in alone.items()]
+    found = engine.rows("auditing/tables/count_single", tables=told)
+    for number, single, people in found if all(one < every for _, one, every in found) else ():
+        if people < 2 * single:
+            others = f"{people - single:,} of {count_phrase(people, 'person', 'people')}"
+            what = f"{others} have no row there, or several, so that one row of it is known, of one person"
+            yield f"{alone[number].name} is no table of people: {what}"
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from ldiv_db.auditing.check import AuditRequest, check_request, request_problems
 from ldiv_db.auditing.joined_tables import EveryRow, JoinedTables, with_column
 from ldiv_db.auditing.kept import warn_of_release
 from ldiv_db.auditing.kept_across import JoinedTable, warn_across
-from ldiv_db.auditing.one_row import OneRow
+from ldiv_db.auditing.one_row import OneRow, warn_of_nearly_of_people
 from ldiv_db.auditing.published_table import PublishedTable
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of, missing_columns
@@ -121,7 +121,9 @@ class PublishedTables:
         return [replace(first, warnings=(*first.warnings, *self.warnings())), *others]
 
     def warnings(self) -> Iterator[str]:
-        """The warnings of the columns that are kept, each with its table."""
+        """The warnings of the columns that are kept, each with its table, and of tables that are nearly of people."""
+        if self.policy.knows_one:
+            yield from warn_of_nearly_of_people(self.engine, self.tables)
         for table in self.tables:
             person = None if table.above else table.owner.name
             subject = Subject(table.rows, [label.name for label in table.labels], person=person)

@@ -50,7 +50,7 @@ class KnownTopDown(Algorithm):
 
     def check(self, task: Task) -> Feasibility:
         assert task.units is not None  # noqa: S101 - people are planned
-        judge = _judge(task, self.whose)
+        judge = _judge(task, self.whose.stack)
         return Feasibility(judge.least, len(self.whose.stack.members), task.units.left_out)
 
     def run(self, task: Task) -> Plan:
@@ -61,8 +61,7 @@ def known_task(task: Task, stack: Stack, secret: str) -> tuple[Task, KnownTopDow
     """The task of the rows that people can publish, and what divides them; raises InfeasibleError if there are none."""
     engine = task.engine
     with engine.scope() as scope:
-        begun = PeopleColumns.of(engine, stack)
-        left_out = LeftOut(_judge(task, begun), begun, secret)
+        left_out = LeftOut(_judge(task, stack), PeopleColumns.of(engine, stack), secret)
         left_out.settle()
         whose, rows = left_out.whose, left_out.whose.stack.encoded.rows
         members = engine.select("members", rows, *_MEMBERS, constants={"turn": 1})
@@ -72,8 +71,8 @@ def known_task(task: Task, stack: Stack, secret: str) -> tuple[Task, KnownTopDow
     return replace(task, encoded=stack.encoded, units=units), KnownTopDown(whose, left_out.why)
 
 
-def _judge(task: Task, whose: PeopleColumns) -> PeopleJudge:
-    return PeopleJudge(task.engine, whose.stack, task.wanted, whose.registers)
+def _judge(task: Task, stack: Stack) -> PeopleJudge:
+    return PeopleJudge(task.engine, stack, task.wanted)
 
 
 class _Groups(NamedTuple):
@@ -106,7 +105,7 @@ class _Search:
 
     @cached_property
     def _judged(self) -> PeopleJudge:
-        return _judge(self.task, self.whose)
+        return _judge(self.task, self.whose.stack)
 
     def plan(self) -> KnownPlan:
         """The plan of all rows."""

@@ -20,8 +20,10 @@ from ldiv_db.database.queries import Where
 from ldiv_db.recoding.encoded import SensitiveAxis
 from ldiv_db.recoding.people_columns import PeopleColumns
 from ldiv_db.requirements import Requirement
-from ldiv_db.solving.row_groups import EVERYBODY, PeopleJudge
+from ldiv_db.solving.row_groups import PeopleJudge
 
+#: The number that stands for all people among those who have rows of a table.
+EVERYBODY = 0
 #: The one way in which all people are one part.
 _ONE_PART = {"way_no": 1, "child": 0}
 

@@ -27,8 +27,6 @@ from ldiv_db.requirements.verdict import measure_table
 
 #: How many places of a group are tried as cuts along numbers and sets, and of few items.
 CUTS, MANY_CUTS, FEW = 8, 16, 20_000
-#: The number that stands for all people among those who have rows of a table.
-EVERYBODY = 0
 
 
 @dataclass(frozen=True)
@@ -55,15 +53,11 @@ def _form(axis: Axis, forms: Mapping[str, Form]) -> str:
 
 @dataclass(frozen=True)
 class PeopleJudge:
-    """Judges candidates, people by what they have in the rows of all tables, by what is wanted of each column.
-
-    `registers` are the numbers of the tables of people, whose rows are known without any other.
-    """
+    """Judges candidates, people by what they have in the rows of all tables, by what is wanted of each column."""
 
     engine: Engine
     stack: Stack
     wanted: Mapping[str, Sequence[Requirement]]
-    registers: frozenset[int]
 
     @property
     def least(self) -> int:
@@ -114,10 +108,6 @@ class PeopleJudge:
             return Subject(flow["candidates"], ["candidate"], person="person"), ""
         known = {"code": axis.code, "dictionary": axis.written}
         same = {axis.code.name: [Members()]} if axis.bags else {}
-        if by_row and owner.number in self.registers:
-            alike = self.engine.select("alike", flow["candidates"], where=[Where("kind", EVERYBODY)])
-            table = flow.step("values", "list_values", candidates=alike, **known)
-            return Subject(table, ["candidate"], person="person", of_known_row=True), axis.code.name
         if by_row:
             table = flow.step("values", "list_known_rows", kind=owner.number, **known)
             return Subject(table, ["candidate"], person="person", of_known_row=True), axis.code.name

@@ -118,6 +118,14 @@ def test_rows_of_nobody_are_refused(change: str, message: str) -> None:
         checked(con)
 
 
+@pytest.mark.parametrize("people", [(1, 2, 3), (1, 2, 3, 4, 4)])
+def test_a_table_that_is_nearly_of_people_is_warned_of(people: tuple[int, ...]) -> None:
+    (first, *_) = ldiv_db.check(released(people=[(who, "[20 .. 29]") for who in people]), policy=POLICY)
+    (warning,) = (one for one in first.warnings if "no table of people" in one)
+    assert warning.startswith("people is no table of people: 1 of 4 people have no row there, or several")
+    assert not any("no table of people" in one for one in next(iter(ldiv_db.check(released(), policy=POLICY))).warnings)
+
+
 def test_labels_of_people_who_differ_may_overlap() -> None:
     """Nobody takes a person for one of another class; tests of visits that are known apart are apart themselves."""
     people = [(who, "[20 .. 29]" if who < 5 else "[25 .. 34]") for who in range(1, 7)]
