@@ -23,7 +23,7 @@ from ldiv_db.measuring.profile import ProfileRequest, profile_table
 from ldiv_db.measuring.roles import QUASI_IDENTIFIER
 from ldiv_db.measuring.starter_policy import StarterPolicy
 from ldiv_db.measuring.starter_tables import Started, start_policy
-from ldiv_db.measuring.suggestions import MOST, Most
+from ldiv_db.measuring.suggestions import MOST, Known, Most
 from ldiv_db.policy.reading import load_policy
 from ldiv_db.policy.tables import named_in
 from ldiv_db.reporting.table_text import notes_text, profile_text
@@ -36,6 +36,10 @@ from ldiv_db.running.tables import check_targets, open_tables, resolve_tables
 _MOST_CELLS = 1_000_000
 #: What is asked of people, and less of it each time that they cannot meet it.
 _LESS = (MOST, Most(l=2, k=3), Most(l=2, k=2))
+#: Whose rows a plan leaves out.
+_OF_MORE = "of people who have more than they would publish"
+#: Of a larger share of rows left out it is tried what may be published against who knows one row.
+_MUCH = 0.5
 
 
 @dataclass(frozen=True)
@@ -99,26 +103,51 @@ def profile_release(
     return ReleaseProfile(started.tables or tables, started, None, [*left_out, *said])
 
 
+@dataclass(frozen=True)
+class _Tried:
+    """A policy with what a plan says of it, and which share of all rows it leaves out: all if it is refused."""
+
+    started: Started
+    said: list[str]
+    share: float = 1.0
+    is_refused: bool = True
+
+
 def _accepted(
     engine: Engine, tables: Sequence[ProfiledTable], links: Sequence[Link], folder: Path, lasts: bool
 ) -> tuple[Started, list[str]]:
-    """A policy that `ldiv plan` accepts, with what it says: of less where people cannot meet more.
+    """A policy that `ldiv plan` accepts, with what it says: of `known: 1` where `all` loses most rows, and more."""
+    given = engine, tables, links, folder, lasts
+    whole = _less(*given, "all")
+    if whole.share <= _MUCH or whole.started.starter is None:
+        return whole.started, whole.said
+    one = _less(*given, 1)
+    if one.share >= whole.share:
+        return whole.started, whole.said
+    how = "people cannot meet the policy" if whole.is_refused else f"{whole.share:.0%} of the rows would be left out"
+    return one.started, [f"the policy says `known: 1`: with `known: all` {how}", *one.said]
+
+
+def _less(
+    engine: Engine, tables: Sequence[ProfiledTable], links: Sequence[Link], folder: Path, lasts: bool, known: Known
+) -> _Tried:
+    """The first policy that a plan accepts: of less where people cannot meet more.
 
     Columns that a plan refuses to publish are left out; of what else it refuses the reason is said.
     """
-    asked = list(_LESS)
+    asked = [replace(most, known=known) for most in _LESS]
     while True:
         started = start_policy(engine, tables, links, asked[0], lasts)
         try:
-            return started, _tried(engine, started, folder)
+            return _tried(engine, started, folder)
         except InfeasibleError as error:  # rows and values go together in ways that counts of each do not tell
             asked = asked[1:]
             if not asked:
-                return started, [f"people cannot meet the policy as it is: {error.message.splitlines()[0]}"]
+                return _Tried(started, [f"people cannot meet the policy as it is: {error.message.splitlines()[0]}"])
         except LdivError as error:
             hidden = [_without_refused(table, error) for table in tables]
             if hidden == tables:
-                return started, [f"`ldiv plan` refuses the policy as it is: {error.message.splitlines()[0]}"]
+                return _Tried(started, [f"`ldiv plan` refuses the policy as it is: {error.message.splitlines()[0]}"])
             tables = hidden
 
 
@@ -204,22 +233,26 @@ def _estimated(engine: Engine, starter: StarterPolicy | None, folder: Path) -> t
     return found, [f"a run of this policy takes {about(found.seconds)} and about {size(found.memory)} of memory"]
 
 
-def _tried(engine: Engine, started: Started, folder: Path) -> list[str]:
+def _tried(engine: Engine, started: Started, folder: Path) -> _Tried:
     """What `ldiv plan` says of the policy, or of its columns alone where rows are many; raises what it raises."""
     if started.starter is None:
-        return []
+        return _Tried(started, [])
     tables = {name: _flat(table) for name, table in started.starter.policy["tables"].items()}
     policy = {**started.starter.policy, "tables": tables}
     if (cells := _cells(started)) > _MOST_CELLS:
         with engine.scope():
             opened = open_tables(engine, Context(folder=folder), load_policy(policy))
             check_targets(opened, resolve_tables(opened))
-        return [f"its tables have {cells:,} cells: `ldiv plan` says how many rows people can publish"]
+        said = f"its tables have {cells:,} cells: `ldiv plan` says how many rows people can publish"
+        return _Tried(started, [said], 0, is_refused=False)
     ready = plan(engine.connection, policy, folder, catalog=engine.catalog)
-    short = {t["table"]: t["rows_in"] - t["rows_published"] for t in describe_plan(ready)["tables"]}
+    counted = describe_plan(ready)["tables"]
+    short = {t["table"]: t["rows_in"] - t["rows_published"] for t in counted}
     left = [f"{rows_phrase(rows)} of {name}" for name, rows in short.items() if rows]
-    lost = f"; it leaves out {', '.join(left)}, of people who have more than they would publish" if left else ""
-    return [f"`ldiv plan` accepts the policy{lost}"]
+    why = "of which too few people have any, or too many a value" if "known" in policy else _OF_MORE
+    lost = f"; it leaves out {', '.join(left)}, {why}" if left else ""
+    share = sum(short.values()) / sum(t["rows_in"] for t in counted)
+    return _Tried(started, [f"`ldiv plan` accepts the policy{lost}"], share, is_refused=False)
 
 
 def _cells(started: Started) -> int:

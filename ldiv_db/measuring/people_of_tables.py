@@ -14,7 +14,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.measuring.links import BY_VALUES, REASONS, Key, Link, ProfiledTable, alike
 from ldiv_db.measuring.starter_policy import by_column
-from ldiv_db.measuring.suggestions import APART, Most, required_of
+from ldiv_db.measuring.suggestions import Most, required_of
 from ldiv_db.measuring.uniqueness import RARE
 from ldiv_db.policy.schema import PERSON
 from ldiv_db.policy.sources import open_source
@@ -217,14 +217,14 @@ class PeopleRows:
 
 
 def linked_as_read(
-    engine: Engine, tables: Sequence[ProfiledTable], members: Mapping[str, Mapping[str, Any]]
+    engine: Engine, tables: Sequence[ProfiledTable], members: Mapping[str, Mapping[str, Any]], in_order: bool
 ) -> dict[str, Relation]:
-    """The rows of each table as the policy reads them, with numbers for keys."""
+    """The rows of each table as the policy reads them, with numbers for keys; perhaps rows of people are `in_order`."""
     linked = {}
     for table in tables:
         said = PolicyTable.model_validate(members[table.name])
         relation = table.relation if isinstance(said.source, str) else open_source(engine, said.source, Path())
-        linked[table.name] = LinkedTable.opened(engine, table.name, said, relation)
+        linked[table.name] = LinkedTable.opened(engine, table.name, said, relation, in_order)
     return linked_rows(engine, whole_tables(engine, linked), "profile", PERSON)
 
 
@@ -274,5 +274,5 @@ def required_of_people(
             counted = engine.record("measuring/profile/count_people", **params)
             people, largest, values = (int(counted[key] or 0) for key in ("people", "most", "different"))
             each = required_of(values, largest, people) if largest < people else []
-            found[named_in(table, name)] = [{APART: min(most.l, one[APART])} if APART in one else one for one in each]
+            found[named_in(table, name)] = [most.of(one) for one in each]
     return [*by_column(found), {"k": most.k}]

@@ -44,10 +44,15 @@ from ldiv_db.measuring.starter_policy import (
     target_of,
     written_text,
 )
-from ldiv_db.measuring.suggestions import MOST, Most, suggest
+from ldiv_db.measuring.suggestions import MOST, Known, Most, suggest
 
 #: Of more rows each on average all of a person, or of a row above, have one label.
 _MANY = 6
+#: What a policy says of those against whom it protects.
+_KNOWN = (
+    "Withstands who knows everybody's row in the table of people, and of the one person sought one row of another",
+    "table; not who knows several rows of a person, or one row of everybody. `known: all` withstands these.",
+)
 #: What a text is in the query that a policy reads where the source has none.
 _NOT_KNOWN = "not known"
 
@@ -78,7 +83,8 @@ def start_policy(
 ) -> Started:
     """A policy of a table, or of those that lead to people; notes say what of others, and of rows, is left out.
 
-    Of several tables no more is required than `most`. If the database does not last, files are published.
+    Of several tables no more is required than `most`, against who knows what it says. Files are published where the
+    database does not last.
     """
     if len(tables) == 1:
         (table,) = tables
@@ -107,7 +113,7 @@ def _of_tree(engine: Engine, found: Started, tree: Tree, most: Most, lasts: bool
     """What was found with a policy of the tables that lead to people and of lists, or why there is none."""
     made, by_name = dict[str, _Member](), {table.name: table for table in found.tables}
     for name in (tree.people[0], *tree.links):
-        made[name] = _Member(engine, by_name[name], tree, made)
+        made[name] = _Member(engine, by_name[name], tree, made, most.known)
     members = [made[name] for name in by_name if name in made]
     found = replace(found, notes=[*(note for one in members for note in one.notes()), *found.notes])
     if not any(one.roles[QUASI_IDENTIFIER] for one in members):
@@ -117,14 +123,14 @@ def _of_tree(engine: Engine, found: Started, tree: Tree, most: Most, lasts: bool
         return replace(found, reason=f"no policy was made: {why}")
     said = {one.name: one.described(lasts) for one in members}
     try:
-        rows = linked_as_read(engine, [one.table for one in members], said)
+        rows = linked_as_read(engine, [one.table for one in members], said, most.known == "all")
     except PolicyError as error:
         return replace(found, reason=f"no policy was made: {error.message}")
     if empty := [name for name, relation in rows.items() if not engine.count(relation)]:
         why = f"no row of {empty[0]} that can be read leads to somebody"
         return replace(found, reason=f"no policy was made: {why}")
     lists = [_List(engine, table) for name, table in by_name.items() if found.placed[name].kind == PUBLIC]
-    policy: dict[str, Any] = {"individual": tree.people[1]}
+    policy: dict[str, Any] = {"individual": tree.people[1], **({"known": 1} if most.known == 1 else {})}
     policy["tables"] = said | {one.name: one.described(lasts) for one in lists}
     policy["require"] = required_of_people(engine, rows, said, most)
     if any("position" in map(str.lower, one.table.columns) for one in members):
@@ -152,7 +158,9 @@ def _starter(
     engine: Engine, policy: dict[str, Any], tables: Sequence[_Member | _List], placed: Mapping[str, Placed]
 ) -> StarterPolicy:
     """The policy with its text and the level files of all tables."""
-    lines, files = [*block({"individual": policy["individual"]}), "tables:"], dict[str, str]()
+    lines, files = block({"individual": policy["individual"]}), dict[str, str]()
+    lines += [*(f"# {line}" for line in _KNOWN), *block({"known": policy["known"]})] if "known" in policy else []
+    lines.append("tables:")
     for one in tables:
         *more, last = block({one.name: None})
         own = policy_lines(policy["tables"][one.name], replace(one.table.profile, individual=None))
@@ -194,8 +202,11 @@ def source_of(engine: Engine, table: ProfiledTable, lasts: bool, query: str = ""
 class _Member:
     """A table of the policy: whose its rows are, what is read of them, and the roles of their columns."""
 
-    def __init__(self, engine: Engine, table: ProfiledTable, tree: Tree, made: Mapping[str, _Member]) -> None:
-        """`made` has the member that the table's rows belong to."""
+    def __init__(
+        self, engine: Engine, table: ProfiledTable, tree: Tree, made: Mapping[str, _Member], known: Known
+    ) -> None:
+        """`made` has the member that the table's rows belong to; where one row is `known` rows have no places."""
+        self._has_places = known == "all"
         self._engine, self.name, self.table = engine, table.name, _with_files_of_its_own(table)
         self.link, self._people = tree.links.get(table.name), tree.people
         self._above = made[self.link.parent[0]] if self.link else None
@@ -219,7 +230,7 @@ class _Member:
             found["key"] = self._key
         if self._has_orphans:
             found["orphans"] = "leave_out"
-        if (self._key or self.roles[QUASI_IDENTIFIER]) and (order := self._order()):
+        if self._has_places and (self._key or self.roles[QUASI_IDENTIFIER]) and (order := self._order()):
             found |= {"rows": "together"} if self._has_many and not self._key else {"order": order}
         return found | described(self.table.profile, self._sensitive(), [self._owner, self._key])
 

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.data_files import Table
@@ -71,12 +71,24 @@ def _stretch(column: Column, distance: float) -> str | None:
 MODEST_L, MODEST_K = 3, math.ceil(1 / HIGH)
 
 
+#: What is known of whom an attacker seeks: all rows, or one beside those of the table of people.
+Known = Literal["all", 1]
+
+
 @dataclass(frozen=True)
 class Most:
-    """The l and the class size of people that a policy of several tables asks for at most."""
+    """The l and the class size of people that a policy of several tables asks for at most, and what is `known`."""
 
     l: int = MODEST_L
     k: int = MODEST_K
+    known: Known = "all"
+
+    def of(self, required: dict[str, Any]) -> dict[str, Any]:
+        """A requirement that asks for no more."""
+        ((name, asked),) = required.items()
+        if name == ALPHA_K:
+            return {name: {**asked, "k": min(self.k, asked["k"])}}
+        return {name: min(self.l, asked)}
 
 
 MOST = Most()

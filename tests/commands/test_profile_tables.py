@@ -74,6 +74,24 @@ def test_tables_without_rows_are_left_out_and_told(first_clinic: Bed) -> None:
     assert called.code == 0 and "scans is empty, and is left out" in called.out
 
 
+def test_one_row_is_known_where_people_have_too_unlike_numbers_of_rows(tmp_path: Path) -> None:
+    """Nobody has as many stays as another, so that all would publish few of them; four people are no five."""
+    bed = Bed(tmp_path)
+    with duckdb.connect(str(bed.database)) as con:
+        con.execute("CREATE TABLE patients AS SELECT i AS patient_id, i % 3 AS ward FROM range(4) AS r(i)")
+        con.execute("CREATE TABLE stays AS SELECT p AS patient_id, j AS day, CASE p WHEN 0 THEN 'd9' ELSE 'd' || j % 2"
+                    " END AS dx FROM range(4) AS r(p), range(500) AS s(j) WHERE j < 4 * power(5, p)")  # fmt: skip
+    written = tmp_path / "schema.yml"
+    called = bed.call("profile", bed.database, "--sensitive", "dx", "--policy", written, "--json")
+    assert called.code == 0, called.err
+    policy, (why, *_) = yaml.safe_load(written.read_text()), json.loads(called.out)["notes"][-2:]
+    assert policy["known"] == 1 and not {"order", "rows"} & {*policy["tables"]["stays"]}
+    assert "one row of another" in written.read_text() and "the policy says `known: 1`" in why
+    (*_, bound, people) = policy["require"]
+    assert bound["alpha_k"]["k"] == people["k"] < 4
+    assert bed.call("plan", bed.database, written).code == 0
+
+
 REFUSED = [
     ("sensitive", ("--sensitive", "value")),
     ("sensitive", ("--sensitive", "gone")),
