@@ -182,7 +182,7 @@ class _Reference:
         if self.role == "identifiers":
             own = self.one.table.owner or "nobody"
             return f"{name} is left out: {self.why}; rows are those of {own}, and nothing is promised to these"
-        return f"{name} is published, and all its {self.why}: if it refers to them, list it under identifiers"
+        return f"{name} is published, and {self.why}: if it refers to them, list it under identifiers"
 
 
 def check_references(
@@ -201,10 +201,11 @@ def check_references(
             is_left_out = role == "identifiers"
             is_looked_up = not one.table.public and column.name.lower() in looked_up
             by_values = not (is_left_out or is_looked_up or found.is_said)
-            if found.is_said or (by_values and found.is_told_by_values):
+            is_told = by_values and found.is_told_by_values
+            if found.is_said or (is_told and role != "quasi_identifiers"):  # whose labels are of several values
                 told += [found.note()] if is_left_out else []
                 problems += [] if is_left_out else [found.problem()]
-            elif by_values and found.may_refer:
+            elif is_told or (by_values and found.may_refer):
                 told.append(found.note())
     refuse(problems)
     return told

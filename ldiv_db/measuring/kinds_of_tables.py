@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from ldiv_db.auditing.people_names import tells_being, tells_serving, tells_somebody
+from ldiv_db.database.errors import count_phrase
 from ldiv_db.measuring.links import Link, ProfiledTable
 from ldiv_db.measuring.people_of_tables import Tree
 
@@ -59,7 +60,8 @@ class _Places:
     def _why_people(self) -> str:
         name, key = self._tree.people
         direct = [link for link in self._tree.links.values() if link.parent == (name, key)]
-        told = [f"{len(self._tree.links)} tables lead to {key}, {len(direct)} of them directly"]
+        leading = count_phrase(len(self._tree.links), "table leads", "tables lead")
+        told = [f"{leading} to {key}, {len(direct)} of them directly"]
         told += ["by its name its rows are people"] if self._tables[name].tells_people else []
         if columns := self._tables[name].life:
             told.append(f"it has {', '.join(columns[:3])}")

@@ -10,6 +10,7 @@ from towns import cost, random_rows, run_on
 
 from ldiv_db.algorithms.local.stratified import SPLITS
 from ldiv_db.algorithms.neighbours import passes as shared
+from ldiv_db.algorithms.neighbours import several
 from ldiv_db.algorithms.neighbours import trades as moves
 from ldiv_db.algorithms.neighbours.passes import Changed
 from ldiv_db.solving import improve
@@ -74,8 +75,8 @@ def heard(monkeypatch):
                 steps.append(("flow", before, classes_of(state.task, assigned), (assigned, course.changes)))
         return assigned, courses
 
-    run_passes = improve.improve
-    monkeypatch.setattr(improve, "improve", told)
+    run_passes = several.improve
+    monkeypatch.setattr(several, "improve", told)
     monkeypatch.setattr(improve, "_paying", lambda task: passes(MERGES))
     listen(moves, "_turn", 1)
     listen(moves, "_swap", 0)
