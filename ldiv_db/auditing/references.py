@@ -3,7 +3,8 @@
 As they are they name people, and lead to rows by another road than that which the policy takes. A column is one of them
 if the schema declares it, or its name is that of the key, or if it is no accident that its values are among the keys:
 of so many keys in so wide a range few other values would be. Keys such as 1, 2, 3 … have any small number among them:
-there a name that tells people, or one of what people are to each other, decides.
+there a name that tells people, or one of what people are to each other, decides. Of a quasi-identifier, whose labels
+are of several values, values alone are noted and refuse nothing.
 """
 
 from __future__ import annotations
