@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from heapq import heapify, heappop, heappush
 
 from ldiv_db.recoding.shapes import Option, Shapes
 
@@ -15,10 +16,7 @@ def settled(shapes: Shapes, least: int) -> dict[int, Option] | None:
     """
     banned, forced = set(shapes.banned), dict[int, int]()
     while True:
-        allowed = {
-            shape: [o for o in options if o.kept not in banned and forced.get(shape, o.kept) == o.kept]
-            for shape, options in shapes.options.items()
-        }
+        allowed = _allowed(shapes, least, banned, forced)
         choice = _Choice(shapes.people, allowed, least, len(shapes.needs) == 1)
         choice.open_levels({*forced.values()} - banned)
         if small := choice.small():
@@ -33,11 +31,26 @@ def settled(shapes: Shapes, least: int) -> dict[int, Option] | None:
         forced |= down
 
 
+def _allowed(shapes: Shapes, least: int, banned: Collection[int], forced: Mapping[int, int]) -> dict[int, list[Option]]:
+    """What is left of each shape that is not banned, and that enough people can publish or are forced to."""
+    backing = Counter[int]()
+    for shape, options in shapes.options.items():
+        people, only = shapes.people[shape], forced.get(shape)
+        for option in options:
+            if only is None or only == option.kept:
+                backing[option.kept] += people
+    able = {kept for kept, people in backing.items() if people >= least} | {*forced.values()}
+    able -= set(banned)
+    return {
+        shape: [o for o in options if o.kept in able and forced.get(shape, o.kept) == o.kept]
+        for shape, options in shapes.options.items()
+    }
+
+
 class _Choice:
     """What is chosen of the options of each shape, so that people keep as many rows as they can.
 
-    By what could be a level: how many people would keep more rows by it than they do (`backing`), and how many more
-    that are (`gain`). In one table, whose shapes have the order of their rows, who has more publishes no fewer.
+    In one table, whose shapes have the order of their rows, who has more publishes no fewer.
     """
 
     def __init__(
@@ -46,23 +59,28 @@ class _Choice:
         self.chosen: dict[int, Option | None] = dict.fromkeys(options)
         self._in_one_table = in_one_table
         self._people, self._options, self._least = people, options, least
-        self._backing, self._gain = Counter[int](), Counter[int]()
-        self._having: dict[int, list[int]] = {}
+        self._having: dict[int, list[tuple[int, Option]]] = {}
         for shape, own in options.items():
-            for rows, kept, *_ in own:
-                self._backing[kept] += people[shape]
-                self._gain[kept] += people[shape] * rows
-                self._having.setdefault(kept, []).append(shape)
+            for option in own:
+                self._having.setdefault(option.kept, []).append((shape, option))
 
     def open_levels(self, first: Collection[int]) -> None:
         """Open levels: those that are named, shapes that enough people have, then what most rows are kept by."""
-        whole = {own[0][1] for shape, own in self._options.items() if own and self._people[shape] >= self._least}
+        whole = {own[0].kept for shape, own in self._options.items() if own and self._people[shape] >= self._least}
         for kept in sorted({*first, *whole}):
             self._open(kept)
-        while able := [
-            kept for kept, people in self._backing.items() if people >= self._least and self._gain[kept] > 0
-        ]:
-            self._open(max(able, key=lambda kept: (self._gain[kept], -kept)))
+        # What more is kept by a level gets less with each that is opened: counted anew only when it seems to be most.
+        most = [(-self._gain(kept)[1], kept) for kept in self._having]
+        heapify(most)
+        while most:
+            _, kept = heappop(most)
+            people, gain = self._gain(kept)
+            if people < self._least or not gain:
+                continue
+            if most and most[0] < (-gain, kept):
+                heappush(most, (-gain, kept))
+            else:
+                self._open(kept)
 
     def small(self) -> set[int]:
         """The levels that have fewer people than a level must have."""
@@ -82,7 +100,7 @@ class _Choice:
                 return (self._people[shape] * (now[0] - rows_kept) if now else -1, shape)
 
             taken, people = dict[int, int](), 0
-            for shape in sorted(self._having[kept], key=lost):
+            for shape in sorted((shape for shape, _ in self._having[kept]), key=lost):
                 if people < self._least or self.chosen[shape] is None:
                     taken[shape] = kept
                     people += self._people[shape]
@@ -92,19 +110,18 @@ class _Choice:
 
     def _open(self, kept: int) -> None:
         """Have all publish this who publish less."""
-        for shape in self._having.get(kept, ()):
-            option = next(one for one in self._options[shape] if one[1] == kept)
+        for shape, option in self._having.get(kept, ()):
             now = self.chosen[shape]
-            if now is None or option[0] > now[0]:
-                self._keep(shape, now[0] if now else 0, option[0])
+            if now is None or option.rows > now.rows:
                 self.chosen[shape] = option
 
-    def _keep(self, shape: int, before: int, after: int) -> None:
-        """Count who would keep more rows by each level, once the people of a shape keep so many more."""
-        people = self._people[shape]
-        for rows, kept, *_ in self._options[shape]:  # most rows first
-            if rows <= before:
-                break
-            if rows <= after:
-                self._backing[kept] -= people
-            self._gain[kept] -= people * (min(rows, after) - before)
+    def _gain(self, kept: int) -> tuple[int, int]:
+        """How many people would keep more rows by a level than they do, and how many more rows that are."""
+        people = gain = 0
+        for shape, option in self._having[kept]:
+            now = self.chosen[shape]
+            more = option.rows - now.rows if now else option.rows
+            if more > 0:
+                people += self._people[shape]
+                gain += self._people[shape] * more
+        return people, gain

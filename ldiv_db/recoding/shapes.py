@@ -81,6 +81,11 @@ class Shapes:
     most: int | None = None
 
     @property
+    def relations(self) -> list[Relation]:
+        """The tables that it refers to."""
+        return [self.placed, self.of_people, self.spots]
+
+    @property
     def whole(self) -> Chosen:
         """All rows that people may publish."""
         return {shape: options[0] for shape, options in self.options.items()}

@@ -212,7 +212,7 @@ class People:
     def let_go(self) -> None:
         """Drop the rows of all people in their places: once levels are found nobody asks for them."""
         if shapes := vars(self).pop("_shapes", None):
-            self.opened.engine.drop(shapes.placed, shapes.of_people, shapes.spots)
+            self.opened.engine.drop(*shapes.relations)
 
     def _required(self, policy: Policy, tables: Sequence[MemberTable]) -> tuple[_Wanted, list[Named]]:
         """What is required of each sensitive column's people, and of those alone who have no value of any."""

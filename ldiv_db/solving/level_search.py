@@ -55,6 +55,11 @@ class Found:
         """What the rows lose that are left out."""
         return self.trials.left_out(self.shapes, self.chosen or {})
 
+    @property
+    def relations(self) -> list[Relation]:
+        """The rows of people and where these stand."""
+        return [self.trials.stack.encoded.rows, *self.shapes.relations]
+
 
 @dataclass
 class LevelSearch:
@@ -150,13 +155,19 @@ class LevelSearch:
         while attributes and found.chosen:
             keys = levels_of(found.chosen)
             published, _ = found.trials.published(found.shapes, keys)
-            frequent = frequent_in(engine, found.trials.stack, published, attributes, part)
-            if not frequent.found:
-                break
-            rows = {level: found.shapes.rows_of(keys[level][0]) for level, _ in frequent.found}
-            last = max(level for level, own in rows.items() if own >= BAND * max(rows.values()))
-            left = frequent.given_up(engine, found.trials.stack, last, found.shapes.secret)
-            found, part = self._without(found, left, least, found.givers or frequent.people), slack
+            with engine.scope() as scope:
+                frequent = frequent_in(engine, found.trials.stack, published, attributes, part)
+                if not frequent.found:
+                    break
+                rows = {level: found.shapes.rows_of(keys[level][0]) for level, _ in frequent.found}
+                last = max(level for level, own in rows.items() if own >= BAND * max(rows.values()))
+                left = frequent.given_up(engine, found.trials.stack, last, found.shapes.secret)
+                fewer, part = self._without(found, left, least, found.givers or frequent.people), slack
+                for relation in fewer.relations:
+                    scope.keep(relation)
+            if found is not whole:
+                engine.drop(*found.relations, published)
+            found = fewer
         return found
 
     def _without(self, found: Found, rows: Relation, least: int, givers: int) -> Found:
