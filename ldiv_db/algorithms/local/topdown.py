@@ -33,6 +33,7 @@ from ldiv_db.algorithms.local.class_checker import ClassChecker, LocalAlgorithm,
 from ldiv_db.algorithms.local.strata import Strata, joined
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.queries import Where
 from ldiv_db.database.steps import OneStatement
 from ldiv_db.recoding.encoded import DEALT, Axis
 
@@ -73,16 +74,21 @@ class _Rounds:
         columns = {"axis": "INTEGER", "full_cost": "BIGINT", "child": "BIGINT", "saved": "BIGINT"}
         flow.know(savings=engine.load("savings", columns, [(*key, saved) for key, saved in savings.items()]))
         flow.know(sizes=json.dumps(SIZES))
+        self._taken = dict.fromkeys(["row_id", "split", "part", "saved"], "BIGINT")
+        self._taken |= {key.code.name: "BIGINT" for key in encoded.sensitive}
 
     def run(self, assigned: Relation) -> bool:
         """Split the active nodes, whose rows are active then; those of other nodes are assigned. False if none was."""
         flow, engine, active = self.flow, self.flow.engine, self.flow["active"]
         with flow.scope("active"):
-            flow.step("ways", "list_ways")
-            flow.step("counts", "count_parts")
-            self._judge("measured", "measure_parts", flow["counts"])
-            self._choose()
-            self._try_parts()
+            ways = flow.step("ways", "list_ways")
+            if engine.count(ways):
+                flow.step("counts", "count_parts")
+                self._judge("measured", "measure_parts", flow["counts"])
+                self._choose()
+                self._try_parts()
+            else:
+                flow.know(chosen=ways)
             dealt: list[tuple[str, str]] = [("weight", DEALT.name)] if self.task.encoded.cells else []
             engine.extend_others(assigned, active, flow["chosen"], "node", "row_id", ("node", "class_id"), *dealt)
             splits = engine.count(flow["chosen"])
@@ -106,13 +112,19 @@ class _Rounds:
 
     def _choose(self) -> None:
         """The splits that are carried out, and the rows that are given back in them (and in others)."""
-        with self.flow.scope("chosen", "taken"):
-            rests = self.flow.step("rests", "count_rests")
+        flow, engine = self.flow, self.flow.engine
+        with flow.scope("chosen", "taken"):
+            rests = flow.step("rests", "count_rests")
             self._judge("splits", "list_splits", rests)
-            # The fewest rows that make good what stays, for each node's best split that leaves too little.
-            self.flow.step("recruits", "list_recruits")
-            self._judge("taken", "take_recruits", ("trials", "count_trials"))
-            self._judge("chosen", "choose_splits", ("left", "count_givers"))
+            if engine.count(rests):
+                # The fewest rows that make good what stays, for each node's best split that leaves too little.
+                flow.step("recruits", "list_recruits")
+                self._judge("taken", "take_recruits", ("trials", "count_trials"))
+                self._judge("chosen", "choose_splits", ("left", "count_givers"))
+            else:  # no split has good parts and bad ones: nothing is given back
+                first = [Where("place", 1)]
+                flow.know(chosen=engine.select("chosen", flow["splits"], "split", "node", where=first))
+                flow.know(taken=engine.load("taken", self._taken, []))
 
     def _try_parts(self) -> None:
         """Try the nodes without a split once more, part by part; splits that are found are carried out too."""
