@@ -82,7 +82,7 @@ def lm_measures(task: Task) -> tuple[Measure, ...]:
     """All quasi-identifiers by LM; weights are relative to the largest, and only levels that change the cost count."""
     axes = task.encoded.axes
     return tuple(
-        _measure(task, axis, full, _depths(axis.taxonomy) if axis.taxonomy else [], axis.scale, ncp=False)
+        _measure(task, axis, full, _depths(axis.tree) if axis.tree else [], axis.scale, ncp=False)
         for axis, full in zip(axes, full_costs(axes), strict=True)
     )
 
@@ -95,7 +95,7 @@ def full_costs(axes: Sequence[Axis]) -> list[int]:
 
 def ncp_measures(task: Task) -> tuple[Measure, ...]:
     """All quasi-identifiers by NCP times their weight, in COST_UNIT: a cost and a row number fit one integer."""
-    depths = [range(1, axis.taxonomy.height + 1) if axis.taxonomy else [] for axis in task.encoded.axes]
+    depths = [range(1, axis.tree.height + 1) if axis.tree else [] for axis in task.encoded.axes]
     return tuple(
         _measure(task, axis, round(COST_UNIT * axis.weight), of_axis, axis.leaves, ncp=True)
         for axis, of_axis in zip(task.encoded.axes, depths, strict=True)
@@ -112,7 +112,7 @@ def span_costs(task: Task, measures: Sequence[Measure]) -> dict[str, Any]:
     scales = task.engine.load(
         "scales",
         {"axis": "INTEGER", "levels": "INTEGER", "full_cost": "BIGINT", "scale": "BIGINT", "null_code": "INTEGER"},
-        [(number, len(m.levels), m.full, m.axis.scale, m.axis.null_code) for number, m in enumerate(measures, 1)],
+        [(number, len(m.levels), m.full, m.axis.scale, m.axis.null_apart) for number, m in enumerate(measures, 1)],
     )
     columns = tuple(CostLevel(f"level_{i}", i) for i in range(max(len(m.levels) for m in measures)))
     trees = [
@@ -127,7 +127,7 @@ def span_costs(task: Task, measures: Sequence[Measure]) -> dict[str, Any]:
 
 
 def _measure(task: Task, axis: Axis, full: int, depths: Sequence[int], domain: int, ncp: bool) -> Measure:
-    if axis.nodes is None or axis.taxonomy is None:
+    if axis.nodes is None or axis.tree is None:
         return Measure(axis, (), full)
     name = axis.code.name
     levels = tuple(CostLevel(f"{name}_{depth}", depth) for depth in depths)

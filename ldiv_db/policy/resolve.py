@@ -52,6 +52,8 @@ class QuasiColumn:
     column: Column
     hierarchy: Hierarchy
     weight: float = 1.0
+    #: Whether classes publish the sets of its values.
+    sets: bool = False
 
     @property
     def name(self) -> str:
@@ -319,11 +321,12 @@ def _describe(
     def column(name: str) -> Column:
         return replace(types[name.lower()], name=name)
 
+    forms = policy.released.forms
     found = Source(
         name=str(policy.source),
         relation=findings.source or Relation(()),
         quasi_identifiers=tuple(
-            QuasiColumn(column(name), hierarchies.get(name, Hierarchy(is_shown=True)), qi.weight)
+            QuasiColumn(column(name), hierarchies.get(name, Hierarchy(is_shown=True)), qi.weight, forms[name] == "set")
             for name, qi in policy.quasi_identifiers.items()
         ),
         sensitive=tuple(map(column, policy.sensitive)),

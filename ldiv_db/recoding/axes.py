@@ -102,7 +102,7 @@ class Encoder:
         leaves = {"nodes": nodes, "levels": qi.hierarchy.levels, "by_range": taxonomy.by_range, "null_code": null_code}
         dictionary = self._dictionary("taxonomies/map_leaves", code, **leaves)
         self._refuse_missing(qi, taxonomy, dictionary)
-        return Axis(Identifier(qi.name), code, dictionary, last, null_code, qi.weight, nodes, taxonomy)
+        return Axis(Identifier(qi.name), code, dictionary, last, null_code, qi.weight, nodes, taxonomy, qi.sets)
 
     def _dictionary(self, template: str, column: Identifier, **more: Any) -> Relation:
         return self._flow.step(f"dictionary_{column.name}", template, column=column, **more)
@@ -171,7 +171,7 @@ class Encoder:
         numbered = {own.name: (number, own, axis) for number, (own, axis) in enumerate(pairs, 1)}
         for qi in self._source.quasi_identifiers:
             number, own, axis = numbered[qi.name]
-            is_alike = own.hierarchy == qi.hierarchy
+            is_alike = (own.hierarchy, own.sets) == (qi.hierarchy, qi.sets)
             yield replace(axis, weight=qi.weight) if is_alike else self._axis(number, qi, axis.null_code is not None)
 
     # -- sensitive attributes --------------------------------------------------------------------------

@@ -73,7 +73,8 @@ class Axis:
     """One quasi-identifier as algorithms see it: integer codes `0..scale`, ordered.
 
     `dictionary` is (value, code); `nodes` are the taxonomy's, None for plain numbers. `null_code` is
-    the code of NULL, None if the column holds none; it is counted in `scale` for a taxonomy only.
+    the code of NULL, None if the column holds none; it is counted in `scale` for a taxonomy only. With `sets` classes
+    publish the sets of its values: to algorithms its codes are a line, like numbers, and NULL is one of them.
     """
 
     column: Identifier
@@ -84,6 +85,7 @@ class Axis:
     weight: float
     nodes: Relation | None = None
     taxonomy: Taxonomy | None = None
+    sets: bool = False
     #: What its codes are of, if it has numbers alone.
     domain: Domain | None = None
     ends: OpenEnds = OpenEnds()
@@ -99,6 +101,16 @@ class Axis:
     @property
     def name(self) -> str:
         return self.column.name
+
+    @property
+    def tree(self) -> Taxonomy | None:
+        """The taxonomy whose nodes classes publish; None of a line, of numbers or sets."""
+        return None if self.sets else self.taxonomy
+
+    @property
+    def null_apart(self) -> int | None:
+        """The code of NULL where it makes everything of any others: it is no number, and a member of sets."""
+        return None if self.sets else self.null_code
 
     @property
     def leaves(self) -> int:

@@ -169,7 +169,7 @@ class Auto(Chooser):
         """
         effort, compared = self._effort(task), task.compares_with_table and not passes_on(task)
         is_tiny = effort.asked is not None and task.cell_count <= TINY
-        trees = all(axis.taxonomy for axis in task.encoded.axes)
+        trees = all(axis.tree for axis in task.encoded.axes)
         if effort.priced and trees and not is_tiny and needed(task) is not None:
             return 0
         is_open = compared or (effort.asked is not None and shares_decide(task))

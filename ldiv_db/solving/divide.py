@@ -45,7 +45,7 @@ def _positions(task: Task) -> list[Grained]:
     """All quasi-identifiers of a task; grains have about as many rows each, or one value."""
     positions, params = [], {"grains": GRAINS}
     for number, axis in enumerate(task.encoded.axes, 1):
-        listed = {"dictionary": axis.dictionary, "null_code": axis.null_code}
+        listed = {"dictionary": axis.dictionary, "null_code": axis.null_apart}
         grains = task.engine.materialise("grains", "solving/list_grains", **listed, **params)
         if task.engine.count(grains) > GRAINS:
             positions.append(Grained(number, axis, None, Identifier(f"{axis.code.name}_grain"), grains))

@@ -153,7 +153,7 @@ class _Search:
     def _lost(self, member: Member, assigned: Relation, of_people: Relation) -> tuple[int, int]:
         """What the rows of a member lose, and what they could."""
         engine, stack = self._engine, self.whose.stack
-        every = Divided.of(stack.encoded.axes, self.task.forms)
+        every = Divided.of(stack.encoded.axes)
         axes = [one for one in every if stack.owners[one.axis.code] == member]
         codes = [one.axis.code.name for one in axes]
         own = engine.select("own", stack.encoded.rows, "row_id", *codes, where=[Where("member", member.number)])
@@ -167,7 +167,7 @@ class _Search:
 
     def _people(self) -> list[Relation]:
         """(item, group_no) of people, undivided and after each round."""
-        engine, axes = self._engine, Divided.of(self.whose.of_people, self.task.forms)
+        engine, axes = self._engine, Divided.of(self.whose.of_people)
         seen = self.whose.seen_of_people()
         everybody = engine.select("everybody", seen, "item", where=[Where("kind", 0)], constants={"group_no": 1})
         if axes:
@@ -181,7 +181,7 @@ class _Search:
 
     def _rows(self, member: Member, people: Relation, assigned: Relation) -> Relation:
         """(item, group_no) of the rows of a member, which begin in a group for each of people and of rows above."""
-        engine, axes = self._engine, Divided.of(self.whose.axes_of(member), self.task.forms)
+        engine, axes = self._engine, Divided.of(self.whose.axes_of(member))
         above: list[ColumnName] = [(Step(member.above).column.name, "above")] if member.above else []
         own = engine.select("own", self.whose.lines, "row_id", "person", *above, where=[Where("member", member.number)])
         by = ["group_no"]

@@ -19,7 +19,6 @@ from ldiv_db.database.equality import Members
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.policy.release_columns import Form
 from ldiv_db.recoding.encoded import Axis, SensitiveAxis
 from ldiv_db.recoding.stacked import Stack
 from ldiv_db.requirements import Requirement
@@ -39,16 +38,16 @@ class Divided:
     form: str
 
     @classmethod
-    def of(cls, axes: Sequence[Axis], forms: Mapping[str, Form]) -> list[Divided]:
-        """The axes, as `forms` has their labels by name."""
+    def of(cls, axes: Sequence[Axis]) -> list[Divided]:
+        """The axes by their numbers, in their order."""
         costs = full_costs(axes) if axes else []
-        return [cls(n, a, c, _form(a, forms)) for n, (a, c) in enumerate(zip(axes, costs, strict=True), 1)]
+        return [cls(n, a, c, _form(a)) for n, (a, c) in enumerate(zip(axes, costs, strict=True), 1)]
 
 
-def _form(axis: Axis, forms: Mapping[str, Form]) -> str:
-    if axis.taxonomy is None:
-        return "number"
-    return "set" if forms.get(axis.name) == "set" else "flat" if axis.taxonomy.height == 1 else "tree"
+def _form(axis: Axis) -> str:
+    if axis.tree is None:
+        return "set" if axis.sets else "number"
+    return "flat" if axis.tree.height == 1 else "tree"
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ class Position:
 
     @property
     def null_code(self) -> int | None:
-        return self.axis.null_code
+        return self.axis.null_apart
 
 
 def split(task: Task, measures: Sequence[Measure], quotas: list[int], l: int, classes: int) -> Relation:

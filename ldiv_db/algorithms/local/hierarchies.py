@@ -115,7 +115,7 @@ def _rising(costs: Sequence[Sequence[int]]) -> Iterator[Vector]:
 
 
 def _hierarchy(measure: Measure, gains: dict[str, int]) -> ValueHierarchy:
-    if measure.axis.scale == 0 and measure.axis.null_code is None:
+    if measure.axis.scale == 0 and measure.axis.null_apart is None:
         return ValueHierarchy(measure, (), 0)
     levels = _taxonomy_levels(measure, gains) if measure.paths else _interval_levels(measure)
     return ValueHierarchy(measure, tuple(levels), measure.full)
@@ -123,7 +123,7 @@ def _hierarchy(measure: Measure, gains: dict[str, int]) -> ValueHierarchy:
 
 def _taxonomy_levels(measure: Measure, gains: dict[str, int]) -> Iterator[HierarchyLevel]:
     """The leaves, then the levels from there up; a level's cost is that of the root less what all from it up save."""
-    taxonomy, name = measure.axis.taxonomy, measure.axis.code.name
+    taxonomy, name = measure.axis.tree, measure.axis.code.name
     nodes = len(taxonomy.nodes) if taxonomy else 0
     yield HierarchyLevel(Identifier(f"{name}_0"), measure.axis.leaves, 0)
     saved, upper = 0, []

@@ -59,7 +59,7 @@ class _Rounds:
         self.flow = flow = EngineFlow(engine, "local/topdown", sensitive=encoded.sensitive, branches=branches)
         flow.know(rows=encoded.counted, weight=encoded.weight, measures=measures, stratum=strata.column)
         flow.know(axes=len(branches) + 1, least=2 * self.checker.least)
-        flow.know(children=2 + max([0, *(len(m.axis.taxonomy.nodes) for m in measures if m.axis.taxonomy)]))
+        flow.know(children=2 + max([0, *(len(m.axis.tree.nodes) for m in measures if m.axis.tree)]))
         #: The most rows that may be given back to one node.
         flow.know(most=next((size for size in SIZES if size >= self.checker.enough), MOST_RECRUITS))
         numbers = {branch["measure"].axis.code: branch["number"] for branch in branches}
@@ -198,6 +198,6 @@ def _full(axis: Axis, full: int) -> int:
 
 def _savings(axis: Axis, full: int) -> list[tuple[Any, int]]:
     """Every node but the root with what a row saves by going down to it from its parent; none of numbers."""
-    nodes = axis.taxonomy.nodes if axis.taxonomy else ()
+    nodes = axis.tree.nodes if axis.tree else ()
     cost = {n.node: (n.high - n.low) * full // max(axis.scale, 1) for n in nodes}
     return [(n, cost[n.parent] - cost[n.node]) for n in nodes if n.parent is not None]
