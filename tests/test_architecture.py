@@ -240,7 +240,7 @@ KNOWING = {
     *("running/exploring/explore.py", "running/exploring/variants.py"),
     *("running/release.py", "running/remedies.py", "running/replay_methods.py", "running/rights.py"),
     *("running/run.py", "running/run_spec.py", "running/there.py"),
-    *("running/tables.py", "running/tables_apart.py"),
+    *("running/tables.py", "running/tables_apart.py", "running/tables_remedies.py"),
 }
 
 

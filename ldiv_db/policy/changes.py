@@ -1,14 +1,16 @@
-"""A policy with other requirements or another algorithm, and such changes as a policy writes them."""
+"""A policy with other requirements, another algorithm or another attacker, and such changes as a policy writes them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import read_requirement
-from ldiv_db.policy.settings import AlgorithmSpec, QuasiIdentifier
+from ldiv_db.policy.settings import AlgorithmSpec, Individual, QuasiIdentifier
+from ldiv_db.policy.tables import PolicyTable
 from ldiv_db.policy.targets import Target
 from ldiv_db.requirements import RequirementSpec, plain
 
@@ -16,10 +18,28 @@ from ldiv_db.requirements import RequirementSpec, plain
 Place = tuple[int, str]
 
 
+@dataclass(frozen=True)
+class Change:
+    """Keys of a policy as they would be, what is said of them, and whether they name values of the data.
+
+    `least` rows are known to be left out then, whatever counts say. Keys deep in a policy are told in words alone.
+    """
+
+    keys: Mapping[str, Any]
+    costs: str
+    values: int = 0
+    least: int = 0
+    is_told: bool = False
+
+
 def changed(policy: Policy, change: Mapping[str, Any]) -> Policy:
-    """The policy with what a change has of `require`, `suppression`, `algorithm` and columns."""
+    """The policy with what a change has of `require`, `suppression`, `algorithm`, columns, tables and who is known."""
     found: dict[str, Any] = {key: list(change[key]) for key in ("identifiers",) if key in change}
-    found |= {key: change[key] for key in ("suppression",) if key in change}
+    found |= {key: change[key] for key in ("suppression", "tables") if key in change}
+    if change.get("known") == 1:
+        found |= {"known": 1, "tables": {name: _without_places(table) for name, table in policy.tables.items()}}
+        found |= {"individual": policy.individual and Individual(column=policy.individual.column)}
+        found |= {"algorithm": AlgorithmSpec()}
     if "quasi_identifiers" in change:
         written = change["quasi_identifiers"].items()
         found["quasi_identifiers"] = {name: QuasiIdentifier.model_validate(settings) for name, settings in written}
@@ -29,6 +49,26 @@ def changed(policy: Policy, change: Mapping[str, Any]) -> Policy:
         spec = change["algorithm"]
         found["algorithm"] = AlgorithmSpec.model_validate({"name": spec} if isinstance(spec, str) else spec)
     return policy.model_copy(update=found)
+
+
+def _without_places(table: PolicyTable) -> PolicyTable:
+    """The table without what it says of the places of its rows."""
+    said = {name for name in table.model_fields_set if name not in ("order", "rows")}
+    listed = {*table.quasi_identifiers, *table.sensitive, *table.identifiers, *table.keep}
+    beside = [table.order] if table.order and table.order not in listed else []
+    found = table.model_copy(update={"order": None, "rows": "aligned", "identifiers": [*table.identifiers, *beside]})
+    found.model_fields_set.intersection_update({*said, "identifiers"})
+    return found
+
+
+def harmless_in(policy: Policy, column: str, value: str | None) -> dict[str, PolicyTable]:
+    """The tables of a policy, in which a value of a sensitive column says nothing of a person."""
+    name, _, own = column.partition(".")
+    table = policy.tables[name]
+    setting = table.sensitive[own]
+    harmless = setting.model_copy(update={"harmless": [*(setting.harmless or ()), value]})
+    sensitive = {**table.sensitive, own: harmless}
+    return {**policy.tables, name: table.model_copy(update={"sensitive": sensitive})}
 
 
 def over_earlier(policy: Policy) -> Policy:

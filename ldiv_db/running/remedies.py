@@ -29,7 +29,7 @@ from ldiv_db.database.errors import (
     count_phrase,
     refuse,
 )
-from ldiv_db.policy.changes import Place, changed, replaced
+from ldiv_db.policy.changes import Change, Place, changed, replaced
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.recoding.encoded import Encoded
@@ -38,23 +38,10 @@ from ldiv_db.requirements.parameters import DIGITS, rounded
 from ldiv_db.requirements.values import Named
 from ldiv_db.running.run_spec import PreparedRun, make_algorithm
 from ldiv_db.running.tasks import task_of
+from ldiv_db.solving.known_rows import KnownTopDown
 from ldiv_db.solving.levels import check_levels, level_tasks
 from ldiv_db.solving.people import plan_of_rows
 from ldiv_db.solving.solve import PartwiseSolver
-
-
-@dataclass(frozen=True)
-class Change:
-    """Keys of a policy as they would be, what is said of them, and whether they name values of the data.
-
-    `least` rows are known to be left out then, whatever counts say.
-    """
-
-    keys: Mapping[str, Any]
-    costs: str
-    values: int = 0
-    least: int = 0
-
 
 #: The algorithm and the task of a run under another policy; raises PolicyError or InfeasibleError.
 Again = Callable[[Policy], tuple[Algorithm, Task]]
@@ -72,6 +59,9 @@ class WhatIf:
     again: Again
     #: Whether remedies write out values of the data.
     show_values: bool
+    #: The rows of all tables, and what is tried last.
+    stacked: Encoded | None = None
+    last: Sequence[Change] = ()
 
     @property
     def others(self) -> list[str]:
@@ -87,6 +77,8 @@ class WhatIf:
     def rows(self) -> Encoded:
         """What is counted as left out."""
         units = self.task.units
+        if self.stacked:
+            return self.stacked
         return units.rows if units and (units.levels or not units.together) else self.task.encoded
 
     @property
@@ -132,7 +124,8 @@ class WhatIf:
                 feasible = check_levels(algorithm, task, False) if levels else algorithm.checked(task)
                 apart = task.units is not None and not task.units.together
                 is_counted = not (apart or task.transparent or self.policy.is_series)
-                if is_counted and all(len(own.encoded.keys) == 1 for own in levels or [task]):
+                is_alone = all(len(own.encoded.keys) == 1 for own in levels or [task])
+                if is_counted and (is_alone or isinstance(algorithm, KnownTopDown)):
                     return feasible.rows_suppressed
                 plan = PartwiseSolver(self.policy.part_rows).plan(algorithm, task) if levels else algorithm.run(task)
                 if levels or apart:
@@ -142,6 +135,11 @@ class WhatIf:
                 return self.rows.left_out + left_out
             except (InfeasibleError, PolicyError):
                 return None
+
+    def tried(self, change: Change) -> list[Remedy]:
+        """The change with what it costs; none if it is refused."""
+        rows = self.rows_left_out(change)
+        return [] if rows is None else [_remedy(self, change, max(rows, change.least))]
 
 
 def _met_by_any_row(task: Task) -> int:
@@ -207,16 +205,12 @@ def _remedy_finders(error: LdivError, is_running: bool) -> list[Callable[[WhatIf
     if isinstance(error, SuppressionError) and is_running:
         return [_other_algorithm, partial(_budget_of, rows=error.rows)]
     if isinstance(error, InfeasibleError) and not is_running:
-        return [_other_algorithm, _weaker, _own_thresholds, _suppression]
+        return [_other_algorithm, _weaker, _own_thresholds, _suppression, lambda one: iter(one.last)]
     return [_other_algorithm]
 
 
 def _first_accepted(what_if: WhatIf, changes: Iterator[Change]) -> Iterator[Remedy]:
-    for change in changes:
-        rows = what_if.rows_left_out(change)
-        if rows is not None:
-            yield _remedy(what_if, change, max(rows, change.least))
-            return
+    yield from next(filter(None, map(what_if.tried, changes)), [])
 
 
 def _remedy(what_if: WhatIf, change: Change, rows: int) -> Remedy:
@@ -229,6 +223,8 @@ def _remedy(what_if: WhatIf, change: Change, rows: int) -> Remedy:
     if not traits.foresees_left_out:
         left = "rows are left out where that costs least, how many the run tells"
     costs = f"{change.costs}; {left}"
+    if change.is_told:
+        return Remedy(None, costs, rows)
     if change.values and not what_if.show_values:
         return Remedy(None, f"{costs}: --show-values (in Python show_values=True) writes it out", rows)
     return Remedy(change.keys, costs, rows)

@@ -43,6 +43,7 @@ from ldiv_db.running.run_spec import PreparedRun, resolve_run
 from ldiv_db.running.tables import PreparedTables, open_tables
 from ldiv_db.running.tables_apart import plan_apart, publish_apart
 from ldiv_db.running.tables_nights import draft_night
+from ldiv_db.running.tables_remedies import fewer_left_out
 from ldiv_db.running.tables_run import draft_tables, prepare_tables, rehearse_tables
 from ldiv_db.running.there import opened_there
 from ldiv_db.running.unchanged import published_again, with_release_before
@@ -262,6 +263,7 @@ def plan(connection: Any, request: PlanRequest) -> Preparation | Any:
         if counted.tables:
             _refuse_asked(_SEVERAL, bound=bound)
             tables = prepare_tables(open_tables(engine, context, counted), publishes=False)
+            tables = replace(tables, fewer=fewer_left_out(tables))
             return replace(tables, tried=rehearse_tables(tables)[0].search.get("tried", ())) if rehearse else tables
         return _planned(engine, context, counted, request)
 

@@ -19,7 +19,7 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Context, Listener
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import AuditError, refuse, refused
+from ldiv_db.database.errors import AuditError, Remedy, refuse, refused
 from ldiv_db.database.names import Identifier
 from ldiv_db.display import Shown
 from ldiv_db.policy.document import Policy
@@ -45,7 +45,6 @@ from ldiv_db.recoding.units import Units, asking_each, units_of
 from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.values import Named
 from ldiv_db.running.foreseen import Prepared
-from ldiv_db.running.remedies import WhatIf
 from ldiv_db.running.rights import require_rights
 from ldiv_db.running.run_spec import make_algorithm, resolve_algorithm, resolve_requirements
 from ldiv_db.solving.known_rows import known_task
@@ -171,39 +170,35 @@ class People:
         return self._required(self.opened.policy, self.tables)
 
     def planned(self) -> tuple[Task, Algorithm, str]:
-        """The task whose levels can all meet what is required, its algorithm, and why it was chosen.
+        """The task that can meet what is required, its algorithm, and why it was chosen; raises InfeasibleError."""
+        return self._planned(self.opened.policy, self.tables, self.required[0], self.opened.context.listener)
 
-        Raises InfeasibleError if there are no such levels.
-        """
-        policy, listener = self.opened.policy, self.opened.context.listener
-        if policy.knows_one:
-            task = self._task(policy, self.tables, self.required[0], listener)
-            return *known_task(task, self.stack, self.secret), ""
-        return self._search(policy, self.tables, self.required[0], listener).found(self._shapes)
-
-    def by_others(self) -> WhatIf | None:
-        """What becomes of them by other policies; None where they have no labels, or one row is known."""
-        policy, quiet = self.opened.policy, Listener()
-        if policy.knows_one:
-            return None
-        task = self._search(policy, self.tables, self.required[0], quiet).joined(self._shapes)
-
-        def again(other: Policy) -> tuple[Algorithm, Task]:
-            tables = self._under(other)
-            wanted, _ = self._required(other, tables)
-            found, algorithm, _ = self._search(other, tables, wanted, quiet).found(self._shapes)
-            return algorithm, found
-
-        return None if task is None else WhatIf(policy, task, again, self.opened.context.show_values)
-
-    def _under(self, policy: Policy) -> list[MemberTable]:
-        """The tables held against another policy; raises PolicyError."""
+    def planned_by(self, policy: Policy) -> tuple[Algorithm, Task]:
+        """The algorithm and the task by another policy of what was read; raises as `planned`, and PolicyError."""
         engine, policies = self.opened.engine, members_of(policy)
-        return [
+        tables = [
             replace(one, resolved=one.resolved.under(engine, own), algorithm=make_algorithm(own))
             for one in self.tables
             for own in (policies[one.name].with_source(one.resolved.policy.source),)
         ]
+        task, algorithm, _ = self._planned(policy, tables, self._required(policy, tables)[0], Listener())
+        return algorithm, task
+
+    def undivided(self) -> Task | None:
+        """The task of all people as units, in as few levels as there can be; None of nobody, or without labels."""
+        policy, wanted = self.opened.policy, self.required[0]
+        if not policy.knows_one:
+            return self._search(policy, self.tables, wanted, Listener()).joined(self._shapes)
+        rows = replace(self.stack.encoded, axes=())  # all people are alike
+        units = units_of(self.opened.engine, rows, together=True)
+        return replace(self._task(policy, self.tables, wanted, Listener()), encoded=units.encoded, units=units)
+
+    def _planned(
+        self, policy: Policy, tables: Sequence[MemberTable], wanted: _Wanted, listener: Listener
+    ) -> tuple[Task, Algorithm, str]:
+        if policy.knows_one:
+            return *known_task(self._task(policy, tables, wanted, listener), self.stack, self.secret), ""
+        return self._search(policy, tables, wanted, listener).found(self._shapes)
 
     @cached_property
     def _shapes(self) -> Shapes:
@@ -257,6 +252,8 @@ class PreparedTables(Shown, Prepared):
     watch: Watch
     #: How many rows each table has, and how many of them are to be published.
     rows: Mapping[str, tuple[int, int]]
+    #: Changes of the policy that leave out fewer rows; of a plan that leaves out many.
+    fewer: Sequence[Remedy] = ()
 
     @property
     def replaces(self) -> bool:
@@ -279,6 +276,10 @@ class PreparedTables(Shown, Prepared):
     @property
     def judged(self) -> Mapping[str, Sequence[Requirement]]:
         return judged_of(self.task.wanted)
+
+    @property
+    def notes(self) -> list[str]:
+        return [*super().notes, *(f"leaves out fewer rows: {one}" for one in self.fewer)]
 
     @property
     def units(self) -> Units:
@@ -305,6 +306,7 @@ class PreparedTables(Shown, Prepared):
             "inferred": [found.as_dict() for found in self.named["inferred"]],
             "unchanged": self.earlier.unchanged,
             "needs": self.estimate.as_dict(),
+            "fewer": [one.as_dict() for one in self.fewer],
             "notes": self.notes,
         }
 

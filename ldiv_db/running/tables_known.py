@@ -57,7 +57,8 @@ def told_of_known(algorithm: KnownTopDown, rows: Mapping[str, tuple[int, int]]) 
     told = [f"{count_phrase(whose.stack.people, 'person publishes', 'people publish')} {every}"]
     if left:
         why = [f"{count:,} as {reason}" for reason, count in algorithm.why_left_out.items()]
-        told.append(f"{', '.join(left)} are left out: {'; '.join(why)}; nothing is promised of them")
+        least = f"by counts at least {algorithm.fewest_left_out:,} must be"
+        told.append(f"{', '.join(left)} are left out: {'; '.join(why)}; {least}; nothing is promised of them")
     if whose.shared:
         columns = ", ".join(axis.name for axis in whose.shared)
         told.append(f"within a person {columns} never varies: all rows of a group of people have one label there")

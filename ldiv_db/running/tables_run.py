@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 
 from ldiv_db.algorithms.base import Plan
 from ldiv_db.auditing.audit import require_good
@@ -49,6 +50,7 @@ from ldiv_db.running.tables import (
     resolve_tables,
 )
 from ldiv_db.running.tables_known import recoded_by_people, told_of_known
+from ldiv_db.running.tables_remedies import by_others
 from ldiv_db.solving.auto import Auto
 from ldiv_db.solving.improve import LEAST
 from ldiv_db.solving.known_rows import KnownPlan, KnownTopDown
@@ -78,7 +80,7 @@ def prepared_people(whose: People, earlier: Earlier, watch: Watch) -> PreparedTa
     """People in levels that can meet the policy; raises InfeasibleError if there are none."""
     opened, tables, stack = whose.opened, whose.tables, whose.stack
     engine, context, policy = opened.engine, opened.context, opened.policy
-    with remedied(whose.by_others):
+    with remedied(partial(by_others, whose)):
         task, algorithm, chosen = whose.planned()
         feasible = check_levels(algorithm, task, context.show_values)
     whose.let_go()
@@ -309,7 +311,7 @@ def similarity_of(name: str, one: NewClasses) -> Iterator[Similarity]:
 def draft_tables(ready: PreparedTables, context: Context, kl: bool, begun: float) -> TablesDraft:
     """The draft of all tables, with the KL divergence of each if it is asked for."""
     ready.estimate.require_room()
-    with remedied(ready.whose.by_others, is_running=True):
+    with remedied(partial(by_others, ready.whose), is_running=True):
         plan, sizes, made = work_out_tables(ready, context.workers)
     context.listener.on_stage(MEASURING)
     named = {one.name: classes for one, classes in zip(ready.whose.tables, made, strict=True)}

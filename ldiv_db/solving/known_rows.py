@@ -39,14 +39,17 @@ class KnownPlan(Plan):
 
 
 class KnownTopDown(Algorithm):
-    """Groups of people, and of rows of each of their tables, that never overlap."""
+    """Groups of people, and of rows of each of their tables, that never overlap.
+
+    Rows are left out for reasons, each with how many; by counts `fewest_left_out` must be at least.
+    """
 
     name = "topdown"
     traits = Traits(any_class=True, rows_alone=True, harmless=True, bags=True)
 
-    def __init__(self, whose: PeopleColumns, why_left_out: Mapping[str, int]):
+    def __init__(self, whose: PeopleColumns, why_left_out: Mapping[str, int], fewest_left_out: int):
         super().__init__({})
-        self.whose, self.why_left_out = whose, why_left_out
+        self.whose, self.why_left_out, self.fewest_left_out = whose, why_left_out, fewest_left_out
 
     def check(self, task: Task) -> Feasibility:
         assert task.units is not None  # noqa: S101 - people are planned
@@ -68,7 +71,7 @@ def known_task(task: Task, stack: Stack, secret: str) -> tuple[Task, KnownTopDow
         for relation in (whose.lines, members, rows):
             scope.keep(relation)
     units = Units(stack.encoded, stack.encoded, members, together=True, left_out=sum(left_out.why.values()))
-    return replace(task, encoded=stack.encoded, units=units), KnownTopDown(whose, left_out.why)
+    return replace(task, encoded=stack.encoded, units=units), KnownTopDown(whose, left_out.why, left_out.fewest)
 
 
 def _judge(task: Task, stack: Stack) -> PeopleJudge:

@@ -8,7 +8,7 @@ among equals. Nobody gives up rows for their number.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import NamedTuple
@@ -40,13 +40,14 @@ class Violation(NamedTuple):
 class LeftOut:
     """The rows of people without those that are left out, and `why` these are, in words, with how many by each reason.
 
-    `whose` are the columns of the rows that are left, judged by `judge`.
+    `whose` are the columns of the rows that are left, judged by `judge`. By counts `fewest` must be left out at least.
     """
 
     judge: PeopleJudge
     whose: PeopleColumns
     secret: str
     why: dict[str, int] = field(default_factory=dict)
+    fewest: int = 0
 
     @property
     def _engine(self) -> Engine:
@@ -55,6 +56,8 @@ class LeftOut:
     def settle(self) -> None:
         """Leave out as few rows as are known to do; raises InfeasibleError if none are left, or all people violate."""
         while found := list(_violations(self.judge, self.whose)):
+            if not self.why:
+                self.fewest = self._fewest(found)
             # What all people violate first: what they give up those of a table do not have.
             first = min(found, key=lambda one: (one.kind, one.axis.code.name, str(one.requirement)))
             self._leave_out(first, "\n".join(map(self._told, found)))
@@ -81,19 +84,40 @@ class LeftOut:
         self.why[reason] = self.why.get(reason, 0) + before - after
         self.whose, self.judge = whose, replace(self.judge, stack=whose.stack)
 
+    def _fewest(self, violations: Sequence[Violation]) -> int:
+        """How many rows must be left out at least: one of each person beyond a bound, all of who are too few.
+
+        Whoever gives up a value gives up a row that has it, and rows have one value of a column. So what values are
+        beyond adds up within a column, and so do tables.
+        """
+        fewest = dict[int, int]()
+        for found in violations:
+            owner, kind = self.whose.stack.own(found.axis), found.kind
+            if owner is not None and not found.axis.bags and kind in (EVERYBODY, owner.number):
+                size, having = self._counted(found, owner.number)
+                beyond = (math.ceil(n - self._most(found, code, size)) for code, n in having.items())
+                fewest[owner.number] = max(fewest.get(owner.number, 0), sum(n for n in beyond if n > 0))
+            if kind != EVERYBODY and self._engine.count(_people_of(self.whose, kind)) < self.judge.least:
+                fewest[kind] = self._engine.count(self._rows_of(kind))
+        return sum(fewest.values())
+
+    def _counted(self, found: Violation, member: int) -> tuple[int, Mapping[int, Fraction]]:
+        """How many people there are of those who violate something, and how many of them have each value."""
+        people = _people_of(self.whose, found.kind)
+        return self._engine.count(people), self._having(found.axis, member, people, found.requirement.each == "row")
+
     def _given_up(self, found: Violation) -> tuple[Relation, str] | None:
         """The rows that people give up who have the value that is most above its bound; None if none is."""
         axis, owner = found.axis, self.whose.stack.own(found.axis)
         if owner is None or axis.bags:
             return None
         by_share, whole = found.requirement.each == "row", owner.number in self.whose.registers
-        people = _people_of(self.whose, found.kind)
-        size, having = self._engine.count(people), self._having(axis, owner.number, people, by_share)
+        size, having = self._counted(found, owner.number)
         beyond = {code: n - self._most(found, code, size) for code, n in having.items()}
         value = max(beyond, key=lambda code: (beyond[code], -code), default=None)
         if value is None or beyond[value] <= 0:
             return None
-        most = self._givers(found, value, having[value], size, whole)
+        most, people = self._givers(found, value, having[value], size, whole), _people_of(self.whose, found.kind)
         known = {"value": value, "member": owner.number, "kind": found.kind, "most": most, "secret": self.secret}
         given = {"rows": self.whose.stack.encoded.rows, "people": people, "code": axis.code}
         rows = self._engine.materialise(
@@ -141,8 +165,11 @@ class LeftOut:
         kind = found.kind or (owner.number if owner else EVERYBODY)
         if kind in {EVERYBODY, *self.whose.registers}:
             raise InfeasibleError(message)
-        rows = self._engine.select("given", self.whose.lines, "row_id", where=[Where("member", kind)])
-        return rows, self._told(found)
+        return self._rows_of(kind), self._told(found)
+
+    def _rows_of(self, member: int) -> Relation:
+        """(row_id) of a table."""
+        return self._engine.select("given", self.whose.lines, "row_id", where=[Where("member", member)])
 
 
 def _violations(judge: PeopleJudge, whose: PeopleColumns) -> Iterator[Violation]:

@@ -162,6 +162,4 @@ def told_of_given_up(units: Units) -> str:
     if not rows:
         return ""
     why = f"{rows:,} of them as one value is too frequent among people who publish as many rows"
-    least = f"by counts {count_phrase(people, 'person', 'people')} must give up some"
-    fewer = "`harmless` for a value that says nothing of a person, or a lower bound of its share, leaves out fewer"
-    return f": {why} ({least}); {fewer}"
+    return f": {why} (by counts {count_phrase(people, 'person', 'people')} must give up some)"

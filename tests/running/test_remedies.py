@@ -79,16 +79,18 @@ ALIGNED = {"individual": {"column": "who", "rows": "aligned", "order": "day"}, "
 SERIES = {"key": "stay", "identifiers": ["who", "day"], "over_time": "independent"}
 MEMBER = {"identifiers": ["stay"], "person": "who", "order": "day"}
 SEVERAL = {"individual": "who", "tables": {"stays": WARD | MEMBER}}
-ROADS = {"series": WARD | SERIES, "tables": SEVERAL, "aligned": WARD | ALIGNED}
+KNOWN = {"stays": WARD | {"identifiers": ["stay", "day"], "person": "who"}}
+ONE_KNOWN = {"individual": "who", "known": 1, "algorithm": "auto", "tables": KNOWN}
+ROADS = {"series": WARD | SERIES, "tables": SEVERAL, "one known": ONE_KNOWN, "aligned": WARD | ALIGNED}
 
 
 @pytest.mark.parametrize("call", some([ldiv_db.run, ldiv_db.plan], 1))
 @pytest.mark.parametrize("require", some([{"distinct": 9}, {"frequency": 9}], 1))
-@pytest.mark.parametrize("road", some(ROADS, 2))
+@pytest.mark.parametrize("road", some(ROADS, 3))
 def test_series_aligned_rows_and_several_tables_name_what_a_run_accepts(road, require, call):
     """Nine different values are one more than there are."""
     dx = "if(i % 5 < 2, 'a', 'x' || i % 7)"
-    asked = ROADS[road] | {"require": [require], "algorithm": "topdown", "seed": 1}
+    asked = {"algorithm": "topdown"} | ROADS[road] | {"require": [require], "seed": 1}
 
     def made():
         con = duckdb.connect(config={"threads": 1})
@@ -97,9 +99,9 @@ def test_series_aligned_rows_and_several_tables_name_what_a_run_accepts(road, re
 
     with pytest.raises(InfeasibleError) as refused:
         call(made(), asked, show_values=True)
-    changes = [remedy.change for remedy in refused.value.remedies]
-    assert {"require"} & set().union(*changes), refused.value
-    for remedy in refused.value.remedies:
+    remedies = [remedy for remedy in refused.value.remedies if remedy.change]  # the others are told in words
+    assert {"require"} & set().union(*(remedy.change for remedy in remedies)), refused.value
+    for remedy in remedies:
         found = ldiv_db.run(made(), asked | remedy.change)
         left_out = found.loss.rows_suppressed if road != "series" else 60 - found.figures["rows_published"]
         assert left_out == remedy.rows, remedy
@@ -126,3 +128,23 @@ def test_rows_that_people_have_more_than_others_count_before_work_starts():
         ldiv_db.plan(con, asked)
     remedy = refused.value.remedies[0]
     assert ldiv_db.run(con, asked | remedy.change).loss.rows_suppressed == remedy.rows
+
+
+@pytest.mark.parametrize("known", some([1, "all"]))
+def test_what_a_plan_says_leaves_out_fewer_rows_does(known):
+    """Of 30 people two thirds have a, and frequency 3 allows it to one third; some have other values as well."""
+    con = duckdb.connect(config={"threads": 1})
+    con.execute("CREATE TABLE stays AS SELECT i AS stay, i % 30 AS who, i AS day, i % 3 AS ward,"
+                " if(i % 3 < 2 AND i < 30, 'a', 'x' || i % 7) AS dx FROM range(45) t(i)")  # fmt: skip
+    asked = {"require": [{"frequency": 3}, {"k": 2}], "seed": 4}
+    policy = (SEVERAL if known == "all" else ONE_KNOWN) | asked
+    found = ldiv_db.plan(con, policy, show_values=True)
+    told = {remedy.costs.split()[0]: remedy.rows for remedy in found.fewer}
+    assert all(rows < found.feasibility.rows_suppressed for rows in told.values())
+    harmless = policy | {"tables": {"stays": policy["tables"]["stays"] | {"sensitive": {"dx": {"harmless": ["a"]}}}}}
+    others = {"`harmless`": harmless, "bounds": policy | {"require": [{"frequency": 3, "each": "row"}, {"k": 2}]}}
+    others |= {"`known:": ONE_KNOWN | asked} if known == "all" else {}
+    left_out = {
+        name: ldiv_db.plan(con, other).feasibility.rows_suppressed for name, other in others.items() if name in told
+    }
+    assert left_out == told and "`harmless`" in told and (known == 1 or len(told) == 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from fractions import Fraction
@@ -251,9 +252,32 @@ def test_the_fewest_give_up_rows_of_a_value_that_is_too_frequent() -> None:
     assert [table["rows_published"] for table in plan.as_dict()["tables"]] == [6, 7, 0]
     told = next(note for note in plan.notes if "left out" in note)
     assert told.startswith("1 row of visits, 1 row of labs are left out: 1 as a value of visits.illness is")
+    assert "by counts at least 2 must be" in told
     shown = read(con, "published")["visits"].values()
     assert Counter(row["illness"] for row in shown) == {"x": 3, "y": 2, "z": 2}
     assert len({row["who"] for row in shown}) == 6
+
+
+@search(1, draw=seeded)
+def test_no_fewer_rows_can_be_left_out_than_is_said(draw: random.Random) -> None:
+    """The fewest of all choices of visits by which all people, and those with visits, have no value too often."""
+    illnesses = ["".join(draw.choices("xyz", [3, 1, 1], k=draw.choice([0, 1, 1, 2]))) for _ in range(6)]
+    visits = [(who, letter) for who, every in enumerate(illnesses) for letter in every]
+
+    def is_good(kept: tuple[tuple[int, str], ...]) -> bool:
+        having, among = Counter(letter for _, letter in {*kept}), len({who for who, _ in kept})
+        return not kept or (among >= 2 and all(2 * count <= among for count in having.values()))
+
+    sizes = (n for n in range(len(visits), -1, -1) if any(map(is_good, combinations(visits, n))))
+    fewest = len(visits) - next(sizes) + 1  # the lab of one person goes, too
+    try:
+        notes = ldiv_db.plan(loaded(people_with(illnesses), 1), policy_of([{"frequency": 2}, {"k": 2}])).notes
+    except InfeasibleError:
+        return
+    (told,) = (
+        re.search(r"([\d,]+) row.* left out: .* at least ([\d,]+) must", note) for note in notes if "by counts" in note
+    )
+    assert told and int(told[2]) <= fewest
 
 
 @search(2, draw=seeded)
