@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from typing import Any, Literal
 
@@ -126,17 +127,24 @@ class Subject:
 class Numbered:
     """The classes of a subject, and those as rows (the class columns, class_no, class_rows, rows, values, largest).
 
-    `beside` is what else was made for them.
+    `beside` is what else was made for them, or will be.
     """
 
     classes: Classes
     listed: Relation
-    beside: Sequence[Relation] = ()
+    beside: list[Relation]
+    by_rows: Numbered | None = None
+
+    @property
+    def tables(self) -> list[Relation]:
+        """All that was made for them, but what the classes made of it."""
+        of_rows = self.by_rows.tables if self.by_rows else []
+        return [self.classes.histogram, self.listed, *self.beside, *of_rows]
 
     def drop(self, steps: Steps) -> None:
         """Drop all that was made for them."""
         self.classes.drop()
-        steps.drop(self.classes.histogram, self.listed, *self.beside)
+        steps.drop(*self.tables)
 
 
 def count_values(steps: Steps, subject: Subject, sensitive: str) -> Relation:
@@ -185,7 +193,10 @@ def _count_known_rows(
 
 
 def number_classes(steps: Steps, subject: Subject, counts: Relation, sensitive: str = "") -> Numbered:
-    """The classes of a table as `count_values` counted it, suppressed rows taken as the subject says."""
+    """The classes of a table as `count_values` counted it, suppressed rows taken as the subject says.
+
+    They drop the counts, where these are not read later on.
+    """
     ignore, unknown = subject.suppressed == "ignore", subject.suppressed == "unknown"
     people = subject.counts_once(sensitive)
     flow = Flow(steps, "auditing", counts=counts, class_columns=subject.renamed, ignore=ignore, unknown=unknown)
@@ -197,18 +208,19 @@ def number_classes(steps: Steps, subject: Subject, counts: Relation, sensitive: 
         everybody = _count_whole(steps, subject, sensitive)
         whole = steps.select("whole", everybody, "value", "rows", where=[Where("rows", 0, ">")])
         steps.drop(everybody)
-    of_bags = people and not subject.of_known_row
-    shares = _share_classes(steps, subject, sensitive, flow) if of_bags and isinstance(steps, Engine) else None
-    made = [whole, *([shares.histogram, shares.totals] if shares else [])]
-    by_rows = None
+    made = [whole] if whole else []
+    shared = None
+    if people and not subject.of_known_row and isinstance(steps, Engine):
+        made.append(counts)
+        shared = partial(_share_classes, steps, subject, sensitive, flow, made)
+    else:
+        steps.drop(counts)
+    of_rows = None
     if subject.person is not None and subject.by_rows:  # the classes by their rows, under the same numbers
-        of_rows = count_values(steps, subject.of_rows, sensitive)
-        numbered = number_classes(steps, subject.of_rows, of_rows, sensitive)
-        steps.drop(of_rows)
-        by_rows, made = numbered.classes, [*made, numbered.classes.histogram, numbered.listed]
+        of_rows = number_classes(steps, subject.of_rows, count_values(steps, subject.of_rows, sensitive), sensitive)
     tallies = None if unknown else listed
-    classes = Classes(steps, histogram, whole, tallies, OfPeople(shares, by_rows) if people else None)
-    return Numbered(classes, listed, [relation for relation in made if relation])
+    of_people = OfPeople(shared, of_rows.classes if of_rows else None) if people else None
+    return Numbered(Classes(steps, histogram, whole, tallies, of_people), listed, made, of_rows)
 
 
 def _count_whole(engine: Engine, subject: Subject, sensitive: str) -> Relation:
@@ -216,13 +228,21 @@ def _count_whole(engine: Engine, subject: Subject, sensitive: str) -> Relation:
     return count_values(engine, replace(subject, labels=(), ids=(), known=()), sensitive)
 
 
-def _share_classes(engine: Engine, subject: Subject, sensitive: str, flow: Flow) -> Classes | None:
-    """The classes with every person spread over their values, and the whole table so; None if units are too many."""
-    whole = _count_whole(engine, subject, sensitive)
-    if not (engine.most(whole, "units") and engine.most(flow["counts"], "units")):
+def _share_classes(
+    engine: Engine, subject: Subject, sensitive: str, flow: Flow, made: list[Relation]
+) -> Classes | None:
+    """The classes with every person spread over their values, and the whole table so; None if units are too many.
+
+    What is `made` for them is dropped with the others.
+    """
+    everybody = _count_whole(engine, subject, sensitive)
+    made.append(everybody)
+    if not (engine.most(everybody, "units") and engine.most(flow["counts"], "units")):
         return None
     histogram = flow.step("histogram", "number_values", tallied="units", sized="units")
-    return Classes(engine, histogram, engine.select("whole", whole, "value", ("units", "rows")))
+    whole = engine.select("whole", everybody, "value", ("units", "rows"))
+    made += [histogram, whole]
+    return Classes(engine, histogram, whole)
 
 
 def _signed(engine: Engine, subject: Subject, sensitive: str) -> Subject:
@@ -299,7 +319,6 @@ def counted(engine: Engine, subject: Subject, sensitive: str, as_it_lies: bool =
             template, params = count_unmatched(read, counts, sensitive)
             unmatched = int(engine.record(template, **params)["found"])
         numbered = number_classes(engine, read, counts, sensitive)
-        engine.drop(counts)
         beside = {"judge": 0, "ignore": sums["suppressed_rows"], "unknown": sums["unknown_rows"]}[subject.suppressed]
         found, rows = engine.total(numbered.classes.histogram, "rows"), sums["counted"] - beside
         if found != rows:

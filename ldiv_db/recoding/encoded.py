@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from ldiv_db.database.counted import WEIGHT
 from ldiv_db.database.engine import Engine
@@ -206,9 +207,9 @@ class SensitiveAxis:
 
         by_rows = None
         if bags.rows:
-            of_sets = OfPeople(units(bags.row_shares, True)) if bags.row_shares else None
+            of_sets = OfPeople(partial(units, bags.row_shares, True)) if bags.row_shares else None
             by_rows = Classes(steps, spread("people", by_rows=True), bags.rows, of_people=of_sets)
-        of_people = OfPeople(units(bags.shares) if bags.scale else None, by_rows)
+        of_people = OfPeople(partial(units, bags.shares) if bags.scale else None, by_rows)
         return Classes(steps, spread("people"), bags.whole, of_people=of_people)
 
     def whole_table(self, engine: Engine) -> Classes:

@@ -8,7 +8,7 @@ kept: no fixpoint lies above that, so a few steps do where plain iteration would
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -37,11 +37,11 @@ OF_CLASSES = ("histogram", "sizes", "summary", "tallies", "totals", "total")
 class OfPeople:
     """The other readings of classes of people, each where it can be made.
 
-    In `shares` every person is spread evenly over their values: what a share of people is read from. `by_rows` are the
-    same classes by their rows, where they must be good by these as well.
+    `shared` makes those in which every person is spread evenly over their values: what a share of people is read from.
+    `by_rows` are the same classes by their rows, where they must be good by these as well.
     """
 
-    shares: Classes | None = None
+    shared: Callable[[], Classes | None] | None = None
     by_rows: Classes | None = None
 
 
@@ -67,7 +67,7 @@ class Classes:
         self._whole = whole
         self._tallies = tallies
         self.of_people = of_people is not None
-        self.shares = of_people.shares if of_people else None
+        self._shared = of_people.shared if of_people else None
         self.by_rows = of_people.by_rows if of_people else None
         self._people: Mapping[str, Relation] = {}
         self._made: list[Relation] = []
@@ -101,6 +101,11 @@ class Classes:
         if self._whole is not None:
             return self._whole
         return self._make("totals", "requirements/total_values", histogram=self.histogram)
+
+    @cached_property
+    def shares(self) -> Classes | None:
+        """The classes with every person spread over their values; None where that cannot be made."""
+        return self._shared() if self._shared else None
 
     @cached_property
     def total(self) -> Value | Figure:
@@ -152,7 +157,7 @@ class Classes:
 
     def drop(self) -> None:
         """Drop all that was made, the histogram aside."""
-        for other in [*self._others.values(), self.shares, self.by_rows]:
+        for other in [*self._others.values(), vars(self).get("shares"), self.by_rows]:
             if other:
                 other.drop()
         self._steps.drop(*self._made)
