@@ -8,11 +8,8 @@ numbers of rows and on their order, never on a sensitive value.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise, product
-from math import prod
 from typing import NamedTuple
 
 from ldiv_db.database.engine import Engine
@@ -25,9 +22,6 @@ from ldiv_db.recoding.units import POSITION, Units, units_of
 
 #: What the people of a level publish, and of which shapes they are.
 LevelKey = tuple[int, tuple[int, ...]]
-#: How many rows of a table people keep at most, where too few have more: all numbers, or some of them where there would
-#: be more combinations than are looked at.
-_CAPS, _MOST_CAPS = (range(65), (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)), 600
 #: A row that is left out loses what its quasi-identifiers weigh, and 1 a sensitive value, in these units; or 1.
 ROW_UNIT = 10**6
 #: (position, member) of the rows of each level's people; those that stand together have one position.
@@ -64,16 +58,20 @@ class Shapes:
     `spots` are the rows of one person of each shape.
 
     `people` counts those of each shape, `options` are what is left of it with labels, most rows first; `caps` are rows
-    of turns, by number. `kept` shapes have one number whatever they are left of.
+    of turns, by number. `kept` shapes have one number whatever they are left of: `left` is (kept, places), and `paths`
+    (path, place). `seen` has the options of shapes that people had before they gave up rows as well.
     """
 
     placed: Relation
     of_people: Relation
     spots: Relation
+    paths: Relation
+    left: Relation
     needs: Sequence[Need]
     caps: Sequence[tuple[int, ...]]
     people: Mapping[int, int]
     options: Mapping[int, Sequence[Option]]
+    seen: Mapping[int, Sequence[Option]]
     #: What no level may be: its people cannot meet what is required.
     banned: frozenset[int] = frozenset()
     #: By what ties are broken, and how many rows of a table people publish at most.
@@ -83,7 +81,7 @@ class Shapes:
     @property
     def relations(self) -> list[Relation]:
         """The tables that it refers to."""
-        return [self.placed, self.of_people, self.spots]
+        return [self.placed, self.of_people, self.spots, self.paths, self.left]
 
     @property
     def whole(self) -> Chosen:
@@ -110,80 +108,12 @@ class Shapes:
         """The same where no people publish one of these."""
         return replace(self, banned=self.banned | set(kept))
 
-    def again(self, engine: Engine, stack: Stack) -> Shapes:
-        """The shapes of people without rows that the stack lacks now; whoever has no labels then is not there."""
-        found = shapes_of(engine, stack, self.secret, self.most)
-        options = {shape: own for shape, own in found.options.items() if own}
-        return replace(found, people={shape: found.people[shape] for shape in options}, options=options)
-
     def alone(self, stack: Stack) -> set[int]:
         """The members of people of which nobody has two rows."""
         if self.most is not None:
             return set()
         most = [max(cap) for cap in zip(*self.caps, strict=True)]
         return {one.number for one, rows in zip(stack.members, most, strict=True) if not one.above and rows <= 1}
-
-
-def shapes_of(engine: Engine, stack: Stack, secret: str, most: int | None = None) -> Shapes:
-    """The shapes of all people, who publish `most` rows of a table at most."""
-    needs = [Need(member.number) for member in stack.members]
-    with engine.scope() as scope:
-        placed = scope.keep(_placed(engine, stack, needs, secret))
-        of_people = scope.keep(engine.materialise("shapes", "recoding/tables/list_shapes", placed=placed))
-        people = dict(engine.tally(of_people, "shape_no"))
-        firsts = engine.group("firsts", of_people, "shape_no", person=("min", "person"))
-        of_firsts = {"placed": placed, "firsts": firsts, "needs": needs}
-        spots = scope.keep(engine.materialise("spots", "recoding/tables/list_spots", **of_firsts))
-        turns = [int(engine.most(placed, need.column.name) or 0) for need in needs]
-        caps = _caps([min(turn, most or turn) for turn in turns])
-        columns = dict.fromkeys(["cap_no", *(n.column.name for n in needs), *(n.before.name for n in needs)], "BIGINT")
-        lower = [{b: a for a, b in pairwise([-1, *sorted(set(own))])} for own in zip(*caps, strict=True)]
-        listed = engine.load(
-            "caps",
-            columns,
-            [(n, *cap, *(of[own] for of, own in zip(lower, cap, strict=True))) for n, cap in enumerate(caps)],
-        )
-        params = {"spots": spots, "caps": listed, "needs": needs, "members": _weights(stack)}
-        lesser = engine.materialise("lesser", "recoding/tables/list_lesser_shapes", **params)
-        options: dict[int, list[Option]] = {shape: [] for shape in people}
-        for shape, *option in engine.columns(lesser, "shape_no", *Option._fields):
-            options[shape].append(Option(*option))
-    kept = {shape: sorted(own, reverse=True) for shape, own in options.items()}
-    return Shapes(placed, of_people, spots, needs, caps, people, kept, secret=secret, most=most)
-
-
-def _placed(engine: Engine, stack: Stack, needs: Sequence[Need], secret: str) -> Relation:
-    """The rows of all tables in their places: those of people, then those that belong to them, and so on."""
-    params = {"rows": stack.encoded.rows, "axes": stack.encoded.axes, "needs": needs, "secret": secret}
-    placed: Relation | None = None
-    for members in stack.by_depth():
-        if placed is None:
-            placed = engine.materialise("placed", "recoding/tables/place_rows", placed=None, members=members, **params)
-        else:
-            engine.insert(placed, "recoding/tables/place_rows", placed=placed, members=members, **params)
-    return engine.materialise("places", "recoding/tables/number_places", placed=placed, needs=needs)
-
-
-def _weights(stack: Stack) -> list[dict[str, int]]:
-    """What a row of each member loses if it is left out, its sensitive values too, and whether it has labels."""
-    lost = Counter(stack.owners[attribute.code].number for attribute in stack.encoded.told)
-    lost = Counter({number: values * ROW_UNIT for number, values in lost.items()})
-    for axis in stack.encoded.axes:
-        lost[stack.owners[axis.code].number] += round(axis.weight * ROW_UNIT)
-    labelled = {owner.number for axis in stack.encoded.axes if (owner := stack.owners[axis.code])}
-    return [
-        {"number": one.number, "weight": lost[one.number] or ROW_UNIT, "labels": int(one.number in labelled)}
-        for one in stack.members
-    ]
-
-
-def _caps(most: Sequence[int]) -> list[tuple[int, ...]]:
-    """How many rows of each member may be kept: all combinations, of few numbers where there would be too many."""
-    for steps in (_CAPS[0], *(_CAPS[1][:length] for length in range(len(_CAPS[1]), 1, -1))):
-        caps = [sorted({*(step for step in steps if step < n), n}) if n > 1 else [n] for n in most]
-        if prod(map(len, caps)) <= _MOST_CAPS:
-            break
-    return list(product(*caps))
 
 
 def levels_of(chosen: Chosen) -> list[LevelKey]:

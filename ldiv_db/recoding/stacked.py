@@ -71,11 +71,6 @@ class Stack:
         columns: list[ColumnName] = ["class_id", *bounds]
         return engine.join("classes", classes, counts, "class_id", left_columns=columns, right_columns=["rows"])
 
-    def without(self, engine: Engine, rows: Relation) -> Stack:
-        """The same without some rows (row_id), which count as left out."""
-        left = engine.select_others("stacked", self.encoded.rows, rows, "row_id")
-        return replace(self, encoded=replace(self.encoded, rows=left))
-
     def own(self, sensitive: SensitiveAxis) -> Member | None:
         """The member whose column it is; None of what all rows have alike."""
         return self.owners.get(sensitive.code)

@@ -39,7 +39,8 @@ from ldiv_db.publishing.refusals import TargetCheck
 from ldiv_db.recoding.encode import Coding, read_source
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.links import LinkedTable, count_orphans, in_order, linked_rows, whole_tables
-from ldiv_db.recoding.shapes import Shapes, shapes_of
+from ldiv_db.recoding.placing import shapes_of
+from ldiv_db.recoding.shapes import Shapes
 from ldiv_db.recoding.stacked import Member, Stack
 from ldiv_db.recoding.units import Units, asking_each, units_of
 from ldiv_db.requirements import Requirement

@@ -16,7 +16,7 @@ from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.names import Identifier
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.recoding.encoded import Encoded, Renamed
-from ldiv_db.recoding.shapes import shapes_of
+from ldiv_db.recoding.placing import shapes_of
 from ldiv_db.recoding.stacked import stack_of_one
 from ldiv_db.recoding.units import POSITION, Units, asking_each, units_of
 from ldiv_db.requirements.values import Named

@@ -16,6 +16,7 @@ from ldiv_db.algorithms.base import Algorithm, Task
 from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.names import Relation
 from ldiv_db.recoding.frequent import bounded_in, frequent_in
+from ldiv_db.recoding.placing import shapes_without
 from ldiv_db.recoding.settled import settled
 from ldiv_db.recoding.shapes import ROW_UNIT, Chosen, Shapes, levels_of
 from ldiv_db.recoding.stacked import Stack
@@ -54,11 +55,6 @@ class Found:
     def left_out(self) -> float:
         """What the rows lose that are left out."""
         return self.trials.left_out(self.shapes, self.chosen or {})
-
-    @property
-    def relations(self) -> list[Relation]:
-        """The rows of people and where these stand."""
-        return [self.trials.stack.encoded.rows, *self.shapes.relations]
 
 
 @dataclass
@@ -163,17 +159,17 @@ class LevelSearch:
                 last = max(level for level, own in rows.items() if own >= BAND * max(rows.values()))
                 left = frequent.given_up(engine, found.trials.stack, last, found.shapes.secret)
                 fewer, part = self._without(found, left, least, found.givers or frequent.people), slack
-                for relation in fewer.relations:
+                for relation in fewer.shapes.relations:
                     scope.keep(relation)
             if found is not whole:
-                engine.drop(*found.relations, published)
+                engine.drop(*found.shapes.relations, published)
             found = fewer
         return found
 
     def _without(self, found: Found, rows: Relation, least: int, givers: int) -> Found:
         """What people publish without these rows."""
-        stack = found.trials.stack.without(self.asked.engine, rows)
-        shapes = found.shapes.again(self.asked.engine, stack)
+        stack = found.trials.stack
+        shapes = shapes_without(self.asked.engine, stack, found.shapes, rows)
         lost = found.trials.without + (found.shapes.weight(found.shapes.whole) - shapes.weight(shapes.whole)) / ROW_UNIT
         trials = LevelTrials(self.asked, self.algorithm, stack, self.by_loss, lost)
         return Found(trials, shapes, settled(shapes, least), givers=givers)

@@ -1,0 +1,98 @@
+"""People's places once some have given up rows: as if the places of all who are left were found anew."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import duckdb
+import pytest
+
+import ldiv_db
+from ldiv_db.recoding.placing import _options, shapes_of, shapes_without
+from ldiv_db.recoding.shapes import Shapes
+from ldiv_db.solving import level_search
+
+
+def drawn(con: duckdb.DuckDBPyConnection) -> None:
+    """Forty people with up to three stays each and up to two values of a stay, of which most are `x`."""
+    chance = random.Random(1)
+    con.execute("CREATE TABLE people (person INT, age INT)")
+    con.execute("CREATE TABLE stays (stay INT, person INT, day INT, ill TEXT)")
+    con.execute("CREATE TABLE labs (stay INT, found TEXT)")
+    for person in range(40):
+        con.execute("INSERT INTO people VALUES (?, ?)", [person, 20 + person])
+        for turn in range(1 + chance.randrange(3)):
+            stay = 3 * person + turn
+            con.execute("INSERT INTO stays VALUES (?, ?, ?, ?)", [stay, person, turn, chance.choice("xxxabc")])
+            for _ in range(chance.randrange(3)):
+                con.execute("INSERT INTO labs VALUES (?, ?)", [stay, chance.choice("xxuv")])
+
+
+POLICY = {
+    "individual": "person",
+    "tables": {
+        "people": {
+            "source": "people",
+            "person": "person",
+            "quasi_identifiers": {"age": {"numeric": True}},
+            "target": "out.people",
+        },
+        "stays": {
+            "source": "stays",
+            "person": "person",
+            "key": "stay",
+            "order": "day",
+            "sensitive": ["ill"],
+            "target": "out.stays",
+        },
+        "labs": {"source": "labs", "parent": {"stay": "stays"}, "sensitive": ["found"], "target": "out.labs"},
+    },
+    "require": [{"frequency": 2}, {"k": 2}],
+    "seed": 1,
+    "algorithm": "topdown",
+}
+
+
+def places(engine: Any, shapes: Shapes) -> tuple[Any, ...]:
+    """The rows of each person with the paths to them, and how many rows people of each shape may keep."""
+    needs = ", ".join(need.column.sql() for need in shapes.needs)
+    placed, paths, of_people = (one.sql() for one in (shapes.placed, shapes.paths, shapes.of_people))
+    rows = engine.execute(
+        f"SELECT p.person, row_id, member, {needs}, path FROM {placed} AS p JOIN {paths} USING (place)"
+    )
+    shaped: dict[int, set[int]] = {}
+    for person, shape in engine.execute(f"SELECT person, shape_no FROM {of_people}"):
+        shaped.setdefault(shape, set()).add(person)
+    kept = Counter(option.kept for own in shapes.options.values() for option in own)
+    options = [
+        (sorted(shaped[shape]), sorted((one.rows, one.weight, kept[one.kept]) for one in own))
+        for shape, own in shapes.options.items()
+    ]
+    assert all(shapes.people[shape] == len(shaped[shape]) for shape in shapes.options)
+    return sorted(rows), sorted(options)
+
+
+def test_rows_that_are_given_up_leave_the_places_that_all_others_would_be_found_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rounds = list[int]()
+
+    def watched(engine: Any, stack: Any, shapes: Shapes, rows: Any) -> Shapes:
+        found = shapes_without(engine, stack, shapes, rows)
+        left = engine.select_among("left", stack.encoded.rows, found.placed, "row_id")
+        anew = shapes_of(engine, replace(stack, encoded=replace(stack.encoded, rows=left)), shapes.secret)
+        # There may be fewer numbers of rows to keep now, where nobody has the most any more.
+        options, _ = _options(engine, stack, anew.spots, shapes.caps, shapes.needs)
+        anew = replace(anew, options=options)
+        assert places(engine, found) == places(engine, anew)
+        rounds.append(engine.count(shapes.placed) - engine.count(found.placed))
+        return found
+
+    monkeypatch.setattr(level_search, "shapes_without", watched)
+    con = duckdb.connect()
+    drawn(con)
+    ldiv_db.run(con, POLICY)
+    assert len(rounds) > 1 and all(rounds)
