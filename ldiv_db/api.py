@@ -48,7 +48,7 @@ from ldiv_db.policy.sensitive import as_published
 from ldiv_db.policy.settings import QuasiIdentifier
 from ldiv_db.policy.sources import given_name, open_given, open_source
 from ldiv_db.policy.targets import Target
-from ldiv_db.publishing.found import auto_found, ends_of_nights
+from ldiv_db.publishing.found import auto_found, recorded_tables
 from ldiv_db.publishing.result import Result
 from ldiv_db.recoding.counting import counting_sql
 from ldiv_db.reporting.forms import enter_forms
@@ -133,8 +133,8 @@ def audit_asked(engine: Engine, request: AuditRequest, policy: Policy | None, wa
         return Audits(audits_apart(found))
     policy = policy and policy.requiring(auto_found(engine, policy.places, policy.require))
     if policy is not None and policy.tables:
-        ends = ends_of_nights(engine, policy.places, policy.is_series)
-        return Audits(check_tables(engine, policy, request, watch, ends))
+        known = recorded_tables(engine, policy.places, policy.is_series, policy.knows_one)
+        return Audits(check_tables(engine, policy, request, known, watch))
     relation = open_given(engine, request.table, "table")
     if policy is not None:
         policy = policy.settled_by(column.name for column in columns_of(engine, relation))

@@ -8,7 +8,7 @@ have none of a table; a requirement on each row by the rows alone that show `L`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ldiv_db.auditing.joined_tables import PATHS, JoinedTables, path_of, value_of, with_column
@@ -87,14 +87,33 @@ def tables_of_people(joined: JoinedTables) -> frozenset[str]:
 
 def warn_of_nearly_of_people(engine: Engine, tables: Sequence[PublishedTable]) -> Iterator[str]:
     """A warning for each table in which most people have one row, but not all, where no table is of people."""
-    alone = {table.number: table for table in tables if not table.above}
-    told = [{"rows": t.rows, "owner": t.owner, "number": Value(number)} for number, t in alone.items()]
-    found = engine.rows("auditing/tables/count_single", tables=told)
-    for number, single, people in found if all(one < every for _, one, every in found) else ():
+    found = _single(engine, tables)
+    for name, single, people in found if all(one < every for _, one, every in found) else ():
         if people < 2 * single:
             others = f"{people - single:,} of {count_phrase(people, 'person', 'people')}"
             what = f"{others} have no row there, or several, so that one row of it is known, of one person"
-            yield f"{alone[number].name} is no table of people: {what}"
+            yield f"{name} is no table of people: {what}"
+
+
+def require_of_people(engine: Engine, tables: Sequence[PublishedTable], recorded: Collection[str]) -> None:
+    """Raise AuditError unless the tables of people are those that were `recorded` when they were published."""
+    changed = {*recorded} ^ {*published_of_people(engine, tables)}
+    for name in sorted(changed):
+        was = "everybody had one row there" if name in recorded else "not everybody had one row there"
+        raise AuditError(f"{name} is not what was published: {was}, which its rows now contradict")
+
+
+def published_of_people(engine: Engine, tables: Sequence[PublishedTable]) -> list[str]:
+    """The names of the published tables in which everybody who has a row in any has exactly one."""
+    return [name for name, single, people in _single(engine, tables) if single == people]
+
+
+def _single(engine: Engine, tables: Sequence[PublishedTable]) -> list[tuple[str, int, int]]:
+    """The tables that are people's: how many of all people, whose number is last, have exactly one row there."""
+    alone = {table.number: table for table in tables if not table.above}
+    told = [{"rows": t.rows, "owner": t.owner, "number": Value(number)} for number, t in alone.items()]
+    found = engine.rows("auditing/tables/count_single", tables=told)
+    return [(alone[number].name, single, people) for number, single, people in found]
 
 
 @dataclass(frozen=True)

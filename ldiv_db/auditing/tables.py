@@ -7,7 +7,7 @@ follows is the audit of one table, in whose place the rows of all stand.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from ldiv_db.auditing.check import AuditRequest, check_request, request_problems
 from ldiv_db.auditing.joined_tables import EveryRow, JoinedTables, with_column
 from ldiv_db.auditing.kept import warn_of_release
 from ldiv_db.auditing.kept_across import JoinedTable, warn_across
-from ldiv_db.auditing.one_row import OneRow, warn_of_nearly_of_people
+from ldiv_db.auditing.one_row import OneRow, require_of_people, warn_of_nearly_of_people
 from ldiv_db.auditing.published_table import PublishedTable
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of, missing_columns
@@ -62,6 +62,17 @@ def required_of_people(
 
 
 @dataclass(frozen=True)
+class Recorded:
+    """What the ledger has of published tables: `ends` are the last numbers of all nights but the newest.
+
+    `of_people` are the tables in which everybody had one row; None where nothing is recorded.
+    """
+
+    ends: Sequence[int] = ()
+    of_people: Collection[str] | None = None
+
+
+@dataclass(frozen=True)
 class PublishedTables:
     """The published tables of a policy that belong to people, each after that which its rows belong to.
 
@@ -82,12 +93,12 @@ class PublishedTables:
         policy: Policy,
         folder: Path,
         require: GivenRequirement | Iterable[GivenRequirement] | None = None,
-        ends: Sequence[int] = (),
+        known: Recorded = Recorded(),
     ) -> PublishedTables:
         """The tables that a policy of several has published, held to its requirements, or to those that are given.
 
-        `ends` are the last numbers of all nights but the newest. Raises PolicyError for tables or columns that are not
-        there, and for requirements that lack what they need.
+        By the ledger it is `known` what they were. Raises PolicyError for tables or columns that are not there, and
+        for requirements that lack what they need, AuditError where a table of people is none now.
         """
         if require:
             policy = policy.requiring(read_requirements(require))
@@ -108,10 +119,13 @@ class PublishedTables:
                 found, required = request.requirements(engine, columns)
                 with read_as_one(engine, rows, request.same) as read:
                     absent_values(engine, required, {column: (read, column) for column in found})
-                tables.append(table.by_nights(engine, ends) if ends and (table.labels or not table.above) else table)
+                by_nights = known.ends and (table.labels or not table.above)
+                tables.append(table.by_nights(engine, known.ends) if by_nights else table)
                 attributes |= {named_in(name, c): replace(found[c], name=named_in(name, c)) for c in member.sensitive}
                 wanted |= {named_in(name, c): required[c] for c in member.sensitive}
         problems.refuse()
+        if policy.knows_one and known.of_people is not None:
+            require_of_people(engine, tables, known.of_people)
         return cls(engine, policy, in_order(tables), attributes, required_of_people(policy.require, wanted))
 
     def audits(self, twice: bool | None = None, watch: Observer | None = None) -> list[Audit]:
@@ -167,17 +181,18 @@ def axes_of(engine: Engine, policy: Policy, folder: Path) -> list[list[LabelAxis
 
 
 def check_tables(
-    engine: Engine, policy: Policy, asked: AuditRequest, watch: Observer | None = None, ends: Sequence[int] = ()
+    engine: Engine, policy: Policy, asked: AuditRequest, known: Recorded, watch: Observer | None = None
 ) -> list[Audit]:
     """The audits of all published tables together, one a sensitive column of any, and one of people alone.
 
-    Nights, by their `ends`, are told apart. Tables are read twice where that takes little time, or it is asked for.
-    Raises PolicyError for what is asked of one table, and for what is not there; AuditError for rows of nobody.
+    Nights are told apart, and tables of people, by what is `known` of them. Tables are read twice where that takes
+    little time, or it is asked for. Raises PolicyError for what is asked of one table, and for what is not there;
+    AuditError for rows of nobody, and where a table of people is none now.
     """
     refuse(said_of_one_table(asked))
     beside = policy.path.parent if policy.path else Path()
     folder = beside if asked.folder is None else Path(asked.folder)
-    return PublishedTables.open(engine, policy, folder, asked.require, ends).audits(asked.twice or None, watch)
+    return PublishedTables.open(engine, policy, folder, asked.require, known).audits(asked.twice or None, watch)
 
 
 def judged_of(wanted: Mapping[str, Sequence[Requirement]]) -> dict[str, Sequence[Requirement]]:

@@ -1,10 +1,12 @@
-"""What the ledger has of a target: what `auto` was found to be, and where the nights of several tables end."""
+"""What the ledger has of a target: what `auto` was found to be, tables of people, and where nights of tables end."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 
+from ldiv_db.auditing.tables import Recorded
+from ldiv_db.database import migrate
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import refused
 from ldiv_db.database.queries import Where
@@ -19,10 +21,9 @@ def auto_found(engine: Engine, target: str, specs: Sequence[RequirementSpec]) ->
     if not any(spec.is_auto for spec in specs):
         return specs
     bring_ledger(engine)
-    known = [run for run in ledger.runs(engine) if (run["target"], run["status"]) == (target, ledger.PUBLISHED)]
-    of_run = [Where("run_id", run["run_id"]) for run in known[-1:]]
+    of_run = _last_run(engine, target)
     entered = ledger.table(engine, "run_requirement")
-    met = engine.find(entered, "requirement", "parameters", where=of_run) if known else []
+    met = engine.find(entered, "requirement", "parameters", where=of_run) if of_run else []
     nights = [one for one in _nights(engine, target) if one.status == ledger.PUBLISHED]
     met += [
         (one["name"], json.dumps(one["parameters"])) for one in (nights[-1].report["requirements"] if nights else ())
@@ -35,13 +36,28 @@ def auto_found(engine: Engine, target: str, specs: Sequence[RequirementSpec]) ->
     return [settled(spec) for spec in specs]
 
 
-def ends_of_nights(engine: Engine, target: str, by_nights: bool = True) -> list[int]:
-    """The last numbers of people and rows of each night of tables but the newest; none without nights.
+def recorded_tables(engine: Engine, target: str, by_nights: bool, knows_one: bool) -> Recorded:
+    """What the ledger has of tables that are published; raises PolicyError where it lacks the nights that they have."""
+    if by_nights:
+        return Recorded(ends=_ends_of_nights(engine, target))
+    of_run = _last_run(engine, target) if knows_one else []
+    if not of_run or "tables_of_people" not in migrate.held(engine).columns("run"):
+        return Recorded()
+    ((found,),) = engine.find(ledger.table(engine, "run"), "tables_of_people", where=of_run)
+    return Recorded(of_people=None if found is None else json.loads(found))
+
+
+def _last_run(engine: Engine, target: str) -> list[Where]:
+    """The last run that published the target, as rows of the ledger have it; empty if the ledger knows of none."""
+    known = [run for run in ledger.runs(engine) if (run["target"], run["status"]) == (target, ledger.PUBLISHED)]
+    return [Where("run_id", run["run_id"]) for run in known[-1:]]
+
+
+def _ends_of_nights(engine: Engine, target: str) -> list[int]:
+    """The last numbers of people and rows of each night of tables but the newest.
 
     Raises PolicyError where the ledger has no such nights: the tables do not tell which rows are of one night.
     """
-    if not by_nights:
-        return []
     ends = [one.report[LAST_PERSON] for one in _nights(engine, target) if LAST_PERSON in one.report]
     if not ends:
         what = f"the ledger has none of {target}, and only it tells which rows are of one night"

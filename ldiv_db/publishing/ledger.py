@@ -8,7 +8,7 @@ the ledger says that it is there, or nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -22,6 +22,7 @@ from ldiv_db.database.queries import Where
 from ldiv_db.policy.sources import DECOMPOSITIONS
 from ldiv_db.publishing.report import RunReport
 from ldiv_db.publishing.result import Result
+from ldiv_db.recoding.loss import TableLoss
 from ldiv_db.recoding.rules import forget_recoding, record_recoding
 
 STARTED, WRITTEN, PUBLISHED = "started", "written", "published"
@@ -129,6 +130,7 @@ def enter_run(engine: Engine, result: Result, status: str, report: RunReport | N
         versions=json.dumps(result.versions),
         status=status,
         inferred=json.dumps([inferred.as_dict() for inferred in result.inferred]),
+        tables_of_people=_of_people(result.tables),
     )
     enter(engine, "run_secret", run_id=result.run_id, seed=str(result.seed), **earlier)
     for verdict in (verdict for audit in result.audits for verdict in audit.verdicts):
@@ -145,6 +147,12 @@ def enter_run(engine: Engine, result: Result, status: str, report: RunReport | N
         enter(engine, "run_report_secret", run_id=result.run_id, report=str(report))
     if result.recoding is not None:
         record_recoding(engine, result.run_id, result.recoding)
+
+
+def _of_people(tables: Sequence[TableLoss]) -> str | None:
+    """The names of the tables of people, as a list in JSON; None where that is not known."""
+    known = [one for one in tables if one.is_of_people is not None]
+    return json.dumps([one.name for one in known if one.is_of_people]) if known else None
 
 
 def report_of(engine: Engine, run_id: str) -> RunReport | None:

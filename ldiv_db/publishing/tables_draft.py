@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from ldiv_db.attacking.covering import label_axes
 from ldiv_db.auditing.audit import Audit, require_good
+from ldiv_db.auditing.one_row import published_of_people
 from ldiv_db.auditing.published_table import PublishedTable
 from ldiv_db.auditing.subject import Subject, require_same_rows
 from ldiv_db.auditing.tables import audit_tables
@@ -123,10 +124,14 @@ class TablesDraft(RunDraft):
         engine, result = self.engine, self.result
         with engine.scope():
             audits, read = self.several.audit(where)
+            of_people = published_of_people(engine, read) if self.several.knows_one else []
             found, queries = {**where, **{table.name: table.rows for table in read}}, self.resolved.policy.preserve
             self.hashed = hash_release(engine, found, result.earlier.fingerprint, queries)
         people = audits[-1]
         loss = replace(result.loss, classes=people.classes, smallest_class=people.least_people or 0)
         notes = (*result.notes, *self.noted)
         seconds, earlier = time.perf_counter() - self.begun, result.earlier.held_against(self.hashed)
-        return replace(result, audits=audits, loss=loss, notes=notes, earlier=earlier, seconds=seconds)
+        known = self.several.knows_one
+        tables = [replace(one, is_of_people=one.name in of_people if known else None) for one in result.tables]
+        result = replace(result, audits=audits, loss=loss, tables=tables)
+        return replace(result, notes=notes, earlier=earlier, seconds=seconds)

@@ -174,6 +174,8 @@ class TableLoss:
     name: str
     loss: Loss
     weight: float
+    #: Whether everybody has one row there, of tables that are published against who knows one row.
+    is_of_people: bool | None = None
 
     @property
     def rows_in(self) -> int:

@@ -31,7 +31,7 @@ from ldiv_db.policy.reading import Policy, names_of, read_requirements, read_sen
 from ldiv_db.policy.schema import of_published
 from ldiv_db.policy.tables import named_in, numbers_as
 from ldiv_db.publishing import ledger
-from ldiv_db.publishing.found import auto_found, ends_of_nights
+from ldiv_db.publishing.found import auto_found, recorded_tables
 from ldiv_db.publishing.history import known_as
 from ldiv_db.reporting.release_facts import (
     ReportedTable,
@@ -266,8 +266,8 @@ def _several(
     person = policy.individual.column if policy.individual else None
     columns = list(policy.quasi_identifiers), policy.sensitive, policy.require
     question = CheckRequest(*columns, folder=asked.folder, individual=person, protects_people=True, counts_people=True)
-    ends = ends_of_nights(engine, policy.places, policy.is_series)
-    released = PublishedTables.open(engine, policy, asked.folder, ends=ends)
+    known = recorded_tables(engine, policy.places, policy.is_series, policy.knows_one)
+    released = PublishedTables.open(engine, policy, asked.folder, known=known)
     asked = _with_threshold(asked, question)
     return TablesSubject(engine, listener, question, asked, noted, why_not, targets, sources, released)
 

@@ -33,7 +33,7 @@ from ldiv_db.policy.reading import counted_there, parse_policy, said_of_one_tabl
 from ldiv_db.policy.schema import members_of, of_published
 from ldiv_db.policy.sensitive import resolve_all
 from ldiv_db.policy.sources import open_given, open_source
-from ldiv_db.publishing.found import auto_found, ends_of_nights
+from ldiv_db.publishing.found import auto_found, recorded_tables
 from ldiv_db.requirements import RequirementSpec, promised_by
 from ldiv_db.requirements.guarantees import Guarantee
 from ldiv_db.running.replay_methods import Method, ReplaySubject, method_of, seed_of_release
@@ -176,8 +176,8 @@ def attack(con: Any, request: AttackRequest) -> Attacks:
         known = Knowledge(request, threshold=request.high_risk(policy))
         with working_engine(con, listener, request.catalog) as engine:
             policy = policy.requiring(auto_found(engine, policy.places, policy.require))
-            ends = ends_of_nights(engine, policy.places, policy.is_series)
-            return attack_published(PublishedTables.open(engine, policy, folder, request.require, ends), known)
+            recorded = recorded_tables(engine, policy.places, policy.is_series, policy.knows_one)
+            return attack_published(PublishedTables.open(engine, policy, folder, request.require, recorded), known)
     if request.replay:
         refuse_replay(request.replay, policy)
     databases = policy.databases if policy else {}

@@ -13,7 +13,7 @@ from strategies import some
 import ldiv_db
 from ldiv_db.database.errors import AuditError
 from tests import one_row
-from tests.running.schemas import drawn
+from tests.running.schemas import drawn, fill
 
 POLICY: dict[str, Any] = {
     "individual": "who",
@@ -170,3 +170,20 @@ def test_what_the_audit_says_of_any_tables_is_what_all_their_worlds_say(seed: in
     labels = {tree["patients"][0][1] for tree in shown.values()}
     if holds or len({age for low, high in labels for age in (low, high)}) == sum(1 + (a < b) for a, b in labels):
         assert holds is (max(sure, default=0) <= Fraction(1, 2))  # who may be of two classes is surer of nothing
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["DELETE FROM published.patients WHERE no = 3", "INSERT INTO published.patients FROM published.patients LIMIT 1"],
+)
+def test_a_table_that_was_of_people_when_it_was_published_is_refused_as_another(change: str) -> None:
+    """By the rows alone it would be a table of which one row is known, and others be judged in classes of everybody."""
+    con, names = duckdb.connect(config={"threads": 1}), ("patients", "stays")
+    fill(con, names, drawn(random.Random(5), names, 12, values="abcdefghij"))
+    policy = one_row.policy_of(names, require=[{"k": 2}])
+    ldiv_db.run(con, policy)
+    con.execute("DELETE FROM published.stays WHERE no = (SELECT min(no) FROM published.stays)")
+    assert len(ldiv_db.check(con, policy=policy))  # what is left is judged
+    con.execute(change)
+    with pytest.raises(AuditError, match="patients is not what was published: everybody had one row there"):
+        ldiv_db.check(con, policy=policy)
