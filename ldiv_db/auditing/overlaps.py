@@ -80,9 +80,16 @@ def _spans(engine: Engine, numbered: Relation, axis: LabelAxis) -> Relation | No
 
 
 def _ranges(engine: Engine, parts: Relation) -> Iterator[Relation]:
-    """What parts cover on the line of each kind: of the ends that they name, and places between."""
+    """What parts cover on the line of each kind: of the ends that they name, and places between.
+
+    Where all are whole numbers that is theirs: on the line of all numbers those beyond 2^53 are one with others.
+    """
     for kind in _KINDS:
         ranges = labels.read_ranges(engine, parts, kind)
+        if kind == "real":
+            integers = labels.read_ranges(engine, parts, "integer")
+            if not engine.scalar(f"{_FOLDER}/count_inexact", ranges=ranges, integers=integers):
+                ranges, kind = integers, "integer"  # noqa: PLW2901 - the line of these
         ends = engine.materialise("ends", f"{_FOLDER}/list_ends", ranges=ranges, kind=kind)
         last = engine.count(ends) - 1
         yield labels.span_ranges(engine, ranges, ends, last, last)
