@@ -1,8 +1,10 @@
 """The costs of generalising, as integers that statements can add: by levels of taxonomies or by shares of a range.
 
 The cost of a taxonomy's span is the root's cost less the gains of all levels at which both ends share their node; that
-of numbers is the share of their domain. No table grows with the square of a taxonomy's leaves. What is compared between
-quasi-identifiers is LM, relative to the largest weight; BSGI's own IL, and what works beside it, is NCP by weight.
+of numbers is the share of their domain, and that of a set by LM the share of the values, which a class has as bits of
+numbers: what a union costs is to count bits. No table grows with the square of a taxonomy's leaves. What is compared
+between quasi-identifiers is LM, relative to the largest weight; BSGI's own IL, and what works beside it, is NCP by
+weight, and of sets that of the spans of their codes.
 `sql/macros/costs.j2` has the formulas.
 """
 
@@ -15,6 +17,7 @@ from typing import Any
 from ldiv_db.algorithms.base import Task
 from ldiv_db.database.names import Identifier, NamedAfter, Relation
 from ldiv_db.recoding.encoded import Axis
+from ldiv_db.recoding.set_words import SetWord
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
 #: The cost of full generalisation of a quasi-identifier: by LM of that with the largest weight, by NCP of weight 1.
@@ -53,15 +56,17 @@ class CostLevel:
 
 @dataclass(frozen=True)
 class Measure:
-    """A quasi-identifier's costs: the levels of its taxonomy that change the cost, none for plain numbers.
+    """A quasi-identifier's costs: the levels of its taxonomy that change the cost, none for plain numbers and sets.
 
-    `full` is the cost of full generalisation; `paths` has one row a leaf, None for plain numbers.
+    `full` is the cost of full generalisation; `paths` has one row a leaf, None for plain numbers and sets. Sets have
+    `words`, unless they are measured by the spans of their codes.
     """
 
     axis: Axis
     levels: tuple[CostLevel, ...]
     full: int
     paths: Relation | None = None
+    words: tuple[SetWord, ...] = ()
 
     @property
     def table(self) -> Identifier:
@@ -128,7 +133,7 @@ def span_costs(task: Task, measures: Sequence[Measure]) -> dict[str, Any]:
 
 def _measure(task: Task, axis: Axis, full: int, depths: Sequence[int], domain: int, ncp: bool) -> Measure:
     if axis.nodes is None or axis.tree is None:
-        return Measure(axis, (), full)
+        return Measure(axis, (), full, words=() if ncp else axis.words)
     name = axis.code.name
     levels = tuple(CostLevel(f"{name}_{depth}", depth) for depth in depths)
     paths = task.engine.materialise(

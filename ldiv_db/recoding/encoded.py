@@ -13,6 +13,7 @@ from ldiv_db.database.names import Identifier, NamedAfter, Relation, SqlType, Va
 from ldiv_db.database.steps import Steps
 from ldiv_db.database.table_queries import ColumnName
 from ldiv_db.recoding.bags import Bags
+from ldiv_db.recoding.set_words import SetWord, words_of
 from ldiv_db.requirements import Classes, Distribution, OfPeople, Requirement
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
@@ -112,6 +113,11 @@ class Axis:
     def null_apart(self) -> int | None:
         """The code of NULL where it makes everything of any others: it is no number, and a member of sets."""
         return None if self.sets else self.null_code
+
+    @property
+    def words(self) -> tuple[SetWord, ...]:
+        """Its codes as the words of a set; none of a tree, of numbers, and of very many codes."""
+        return words_of(self.code.name, self.leaves) if self.sets else ()
 
     @property
     def leaves(self) -> int:
@@ -304,13 +310,19 @@ class Encoded:
         return engine.group("cells", self.counted, *self.codes, *columns, rows=("sum", self.weight.name))
 
     def bound_classes(
-        self, engine: Engine, assigned: Relation, name: str = "bounds", dealt: Identifier | None = None
+        self,
+        engine: Engine,
+        assigned: Relation,
+        name: str = "bounds",
+        dealt: Identifier | None = None,
+        by_words: bool = False,
     ) -> Relation:
         """(class_id, rows, the smallest and the largest code of each quasi-identifier) of rows assigned to classes.
 
-        With `dealt` it is cells that are, in that column how many rows of each.
+        With `dealt` it is cells that are, in that column how many rows of each; `by_words` the bits of sets are there.
         """
         params = {"rows": self.members(dealt), "assigned": assigned, "axes": self.axes, "dealt": dealt}
+        params["by_words"] = by_words
         return engine.materialise(name, "recoding/publish/bound_classes", **params)
 
     @property

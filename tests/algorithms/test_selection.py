@@ -64,10 +64,10 @@ def coded_axes(encoded) -> list:
     axes = []
     for axis in encoded.axes:
         unit = round(axis.weight * costs.COST_UNIT)
-        if axis.taxonomy is None:
-            axes.append(oracle.CodedNumbers(axis.scale, axis.null_code, unit))
+        if axis.tree is None:
+            axes.append(oracle.CodedNumbers(axis.scale, axis.null_apart, unit))
         else:
-            axes.append(oracle.CodedTree([(node.low, node.high) for node in axis.taxonomy.nodes], unit))
+            axes.append(oracle.CodedTree([(node.low, node.high) for node in axis.tree.nodes], unit))
     return axes
 
 

@@ -46,7 +46,7 @@ def _round(state: Improving, assigned: Relation, orders: Sequence[Sequence[Measu
 
 def _choose(state: Improving, classes: ClassState) -> None:
     """Make `chosen`: the balls (class_id, the pair; seed, place, gain) by which pairs are parted."""
-    classes.know(axes=state.task.encoded.axes, least=state.checker.least, ranked=RANKED)
+    classes.know(least=state.checker.least, ranked=RANKED)
     steps = OneStatement(classes.engine)
     bounds = _part(steps, classes, "bounds", "bound_balls", **_NUMBERS)
     traced = _part(steps, classes, "traced", "bsgi/residue/trace_classes", bounds=bounds)
