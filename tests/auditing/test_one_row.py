@@ -187,3 +187,27 @@ def test_a_table_that_was_of_people_when_it_was_published_is_refused_as_another(
     con.execute(change)
     with pytest.raises(AuditError, match="patients is not what was published: everybody had one row there"):
         ldiv_db.check(con, policy=policy)
+
+
+def test_each_row_of_a_table_of_people_is_judged_among_people_alike() -> None:
+    """Half of who are alike have a, and all who have a visit on the first day: their bags are bad, their rows good."""
+    con = duckdb.connect(config={"threads": 1})
+    con.execute("""
+        CREATE SCHEMA published;
+        CREATE TABLE published.people AS FROM (VALUES (1, 'x', 'a'), (2, 'x', 'a'), (3, 'x', 'b'), (4, 'x', 'b'))
+            t(who, age, illness);
+        CREATE TABLE published.visits AS FROM (VALUES (1, '1'), (2, '1'), (3, '2'), (4, '2')) t(who, day)
+    """)
+    con.execute("INSERT INTO published.visits VALUES (1, '2')")  # who has two: visits are no table of people
+
+    def found(**each: str) -> bool:
+        policy: Any = POLICY | {"require": [{"frequency": {"l": 2, **each}}, {"k": 2}]}
+        own = {"quasi_identifiers": {"age": {}}, "sensitive": ["illness"]}
+        day = {"quasi_identifiers": {"day": {"taxonomy": {"flat": True}}}, "sensitive": []}
+        tables = {"people": POLICY["tables"]["people"] | own, "visits": POLICY["tables"]["visits"] | day}
+        audits = ldiv_db.check(con, policy=policy | {"tables": tables}, twice=True)
+        return "people.illness" not in violated(audits)
+
+    assert found(each="row") and not found()
+    con.execute("UPDATE published.people SET illness = 'a' WHERE who = 3")
+    assert not found(each="row")
