@@ -32,6 +32,8 @@ from ldiv_db.database.names import CallerView, Figure, Identifier, Part, Relatio
 
 #: The only plain strings that a parameter may write: the glue between the items of a generated list, and signs.
 CONNECTIVES = frozenset({"", ",", " AND ", " OR ", " + ", " UNION", " UNION ALL", "=", "<>", "<", "<=", ">", ">="})
+#: What is written as it says itself.
+_NAMES = (Identifier, Relation, SqlType, Figure)
 #: What is a single value.
 SCALARS = (str, int, float, Decimal, Fraction, date)
 #: The reader of headers: the fast one, where YAML was built with it.
@@ -77,11 +79,13 @@ def _bind(value: Any) -> Markup:
 
 def _fill(param: Any) -> Markup:
     """The text that Jinja puts out for one parameter; raises TemplateError for a text that nothing says the kind of."""
-    if isinstance(param, Identifier | Relation | SqlType | Figure):
+    if isinstance(param, Markup):
+        return param
+    if isinstance(param, _NAMES):
         return Markup(param.sql())
     if isinstance(param, FileRelation | Value):
         return Markup(param.sql(_bind(param.path))) if isinstance(param, FileRelation) else _bind(param.value)
-    if isinstance(param, Markup) or (isinstance(param, str) and param in CONNECTIVES):
+    if isinstance(param, str) and param in CONNECTIVES:
         return Markup(param)
     if isinstance(param, StrictUndefined):
         str(param)  # raises, naming the variable
@@ -135,6 +139,7 @@ def header(template: str, folders: tuple[Path, ...] = ()) -> dict[str, Any]:
     return parsed
 
 
+@functools.cache
 def declared_params(template: str, folders: tuple[Path, ...] = ()) -> frozenset[str]:
     """The names of all parameters that the header declares."""
     head = header(template, folders)
@@ -194,6 +199,8 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=False,
+        cache_size=-1,  # there are more templates than Jinja keeps
+        auto_reload=False,
     )
     # What every template may call without importing it.
     environment.globals |= {"each": _each}
