@@ -58,7 +58,10 @@ def find_sets(engine: Engine, values: Relation, kind: str) -> LikelySets | None:
     lists = kind.endswith("]")
     if not lists and kind != "VARCHAR":
         return None
-    found = engine.records("requirements/reading/find_sets", totals=values, lists=lists)
+    signs = [] if lists else sorted(sign for (sign,) in engine.rows("requirements/reading/list_signs", totals=values))
+    if not lists and not signs:
+        return None
+    found = engine.records("requirements/reading/find_sets", totals=values, lists=lists, signs=signs)
     return LikelySets(**found[0]) if found else None
 
 

@@ -216,7 +216,6 @@ LOOPS = {
     "neighbours/repair/seat_classes": "a value that is frequent in classes is looked for in all of them",
     "recoding/input/count_weights": "the hash of what a warehouse's rows keep is one row",
     "recoding/input/snapshot_source": "the hash of what a warehouse's rows keep is one row",
-    "requirements/reading/find_sets": "three signs are looked for in each value",
     "running/replaying/list_fits_of_labels": "who is not published may be anybody",
 }
 
