@@ -48,7 +48,7 @@ def expected(shown: Any, known: tuple[str, ...], table: str) -> Fraction | None:
 def released(names: tuple[str, ...]) -> Any:
     """A clinic's tables with their release, made once."""
     con = duckdb.connect(config={"threads": 1})
-    fill(con, names, drawn(random.Random(4), names, 20, values="abcdefghij"))
+    fill(con, names, drawn(random.Random(4), names, 20, 2, values="abcdefghij"))
     ldiv_db.run(con, policy_of(names, require=GOOD))
     return con
 

@@ -107,7 +107,7 @@ def test_statements_for_other_databases_are_of_one_table(clinic: Bed) -> None:
 
 def test_frames_are_several_tables_by_their_names() -> None:
     with duckdb.connect() as con:
-        fill(con, NAMES, drawn(random.Random(2), NAMES, 30))
+        fill(con, NAMES, drawn(random.Random(2), NAMES, 12, 2))
         frames, policy = {name: con.sql(f"FROM {name}") for name in NAMES}, policy_of(NAMES)
         ldiv_db.run(con, policy)
         for table in policy["tables"].values():

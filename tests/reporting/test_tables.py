@@ -35,7 +35,7 @@ def clinic_policy(**changes: Any) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def clinic() -> Any:
     with duckdb.connect(config={"threads": 1}) as con:
-        fill(con, NAMES, drawn(random.Random(4), NAMES, PEOPLE, values="abcdefghij"))
+        fill(con, NAMES, drawn(random.Random(4), NAMES, PEOPLE, 2, values="abcdefghij"))
         ldiv_db.run(con, clinic_policy())
         yield con
 
