@@ -59,10 +59,10 @@ class Frequent:
             most[level] = max(gone, most.get(level, 0))
         return sum(most.values())
 
-    def given_up(self, engine: Engine, stack: Stack, last: int, secret: str) -> Relation:
-        """(row_id): the rows of the stack that people of levels up to the number `last` give up."""
+    def given_up(self, engine: Engine, stack: Stack, secret: str) -> Relation:
+        """(row_id): the rows of the stack that people of these levels give up."""
         params = {"holders": self.holders, "frequent": self.listed, "ceilings": self.ceilings, "secret": secret}
-        known = {"attributes": self.attributes, "rows": stack.encoded.rows, "last": last}
+        known = {"attributes": self.attributes, "rows": stack.encoded.rows}
         return engine.materialise("given_up", "recoding/tables/give_up_rows", **params, **known)
 
 

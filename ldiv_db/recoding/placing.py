@@ -10,7 +10,7 @@ from math import prod
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Relation
-from ldiv_db.recoding.shapes import ROW_UNIT, Need, Option, Shapes
+from ldiv_db.recoding.shapes import ROW_UNIT, Need, Option, Shapes, Standing
 from ldiv_db.recoding.stacked import Stack
 
 #: How many rows of a table people keep at most, where too few have more: all numbers, or some of them where there would
@@ -30,11 +30,10 @@ def shapes_of(engine: Engine, stack: Stack, secret: str, most: int | None = None
         found, left = _options(engine, stack, spots, caps, needs)
         people = dict(engine.tally(of_people, "shape_no"))
         options = {shape: found.get(shape, []) for shape in people}
-        known = (placed, of_people, spots, paths, left, needs, caps, people, options, options)
-        shapes = Shapes(*known, secret=secret, most=most)
-        for relation in shapes.relations:
+        at = Standing(placed, of_people, spots, paths, left)
+        for relation in at.relations:
             scope.keep(relation)
-    return shapes
+    return Shapes(at, needs, caps, people, options, options, secret=secret, most=most)
 
 
 def shapes_without(engine: Engine, stack: Stack, shapes: Shapes, rows: Relation) -> Shapes:
@@ -42,28 +41,29 @@ def shapes_without(engine: Engine, stack: Stack, shapes: Shapes, rows: Relation)
 
     Only those who lose rows are looked at anew: their other rows come to places before.
     """
+    before = shapes.at
     with engine.scope() as scope:
-        losers = engine.select_among("losers", shapes.placed, rows, "row_id", columns=["person"])
-        theirs = engine.select_among("theirs", shapes.placed, losers, "person", columns=["row_id"])
+        losers = engine.select_among("losers", before.placed, rows, "row_id", columns=["person"])
+        theirs = engine.select_among("theirs", before.placed, losers, "person", columns=["row_id"])
         own = engine.select_among(
             "own", stack.encoded.rows, engine.select_others("left", theirs, rows, "row_id"), "row_id"
         )
-        placed, paths = _placed(engine, stack, own, shapes.needs, shapes.secret, shapes.paths)
-        of_people = engine.materialise("shapes", "recoding/tables/list_shapes", placed=placed, spots=shapes.spots)
-        new = engine.select_others("new", of_people, shapes.spots, "shape_no")
+        placed, paths = _placed(engine, stack, own, shapes.needs, shapes.secret, before.paths)
+        of_people = engine.materialise("shapes", "recoding/tables/list_shapes", placed=placed, spots=before.spots)
+        moved = frozenset(shape for shape, _ in engine.tally(of_people, "shape_no"))
+        new = engine.select_others("new", of_people, before.spots, "shape_no")
         spots = _spots(engine, placed, new, shapes.needs)
-        found, left = _options(engine, stack, spots, shapes.caps, shapes.needs, shapes.left)
-        engine.extend(spots, shapes.spots)
-        for target, known in ((placed, shapes.placed), (of_people, shapes.of_people)):
+        found, left = _options(engine, stack, spots, shapes.caps, shapes.needs, before.left)
+        engine.extend(spots, before.spots)
+        for target, known in ((placed, before.placed), (of_people, before.of_people)):
             engine.extend_others(target, known, losers, "person")
         seen = {**shapes.seen, **found}
         people = {shape: count for shape, count in engine.tally(of_people, "shape_no") if seen.get(shape)}
         options = {shape: seen[shape] for shape in people}
-        shapes = replace(shapes, placed=placed, of_people=of_people, spots=spots, paths=paths, left=left)
-        shapes = replace(shapes, people=people, options=options, seen=seen)
-        for relation in shapes.relations:
+        at = Standing(placed, of_people, spots, paths, left)
+        for relation in at.relations:
             scope.keep(relation)
-    return shapes
+    return replace(shapes, at=at, people=people, options=options, seen=seen, moved=moved)
 
 
 def _placed(

@@ -52,14 +52,10 @@ class Need:
 
 
 @dataclass(frozen=True)
-class Shapes:
-    """The rows of people in their places (`placed`), the shape of each person, and what people may keep of theirs.
+class Standing:
+    """Where the rows of people stand: the rows in their places (`placed`), and the shape of each person.
 
-    `spots` are the rows of one person of each shape.
-
-    `people` counts those of each shape, `options` are what is left of it with labels, most rows first; `caps` are rows
-    of turns, by number. `kept` shapes have one number whatever they are left of: `left` is (kept, places), and `paths`
-    (path, place). `seen` has the options of shapes that people had before they gave up rows as well.
+    `spots` are the rows of one person of each shape, `paths` is (path, place), `left` (kept, places).
     """
 
     placed: Relation
@@ -67,6 +63,23 @@ class Shapes:
     spots: Relation
     paths: Relation
     left: Relation
+
+    @property
+    def relations(self) -> list[Relation]:
+        """The tables that it refers to."""
+        return [self.placed, self.of_people, self.spots, self.paths, self.left]
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """Where the rows of people stand (`at`), and what people may keep of theirs.
+
+    `people` counts those of each shape, `options` are what is left of it with labels, most rows first; `caps` are rows
+    of turns, by number. `kept` shapes have one number whatever they are left of. `seen` has the options of shapes that
+    people had before they gave up rows as well.
+    """
+
+    at: Standing
     needs: Sequence[Need]
     caps: Sequence[tuple[int, ...]]
     people: Mapping[int, int]
@@ -74,14 +87,11 @@ class Shapes:
     seen: Mapping[int, Sequence[Option]]
     #: What no level may be: its people cannot meet what is required.
     banned: frozenset[int] = frozenset()
+    #: The shapes to which people came who gave up rows last.
+    moved: frozenset[int] = frozenset()
     #: By what ties are broken, and how many rows of a table people publish at most.
     secret: str = ""
     most: int | None = None
-
-    @property
-    def relations(self) -> list[Relation]:
-        """The tables that it refers to."""
-        return [self.placed, self.of_people, self.spots, self.paths, self.left]
 
     @property
     def whole(self) -> Chosen:
@@ -150,7 +160,8 @@ def published_rows(engine: Engine, stack: Stack, shapes: Shapes, keys: Sequence[
     columns = {"shape_no": "BIGINT", "level": "BIGINT"} | {n.column.name: "BIGINT" for n in shapes.needs}
     listed = [(s, level, *shapes.cap_of(s, kept)) for level, (kept, own) in enumerate(keys) for s in own]
     codes = [*stack.encoded.codes, *(axis.code.name for axis in stack.encoded.sensitive), "own_id"]
-    params = {"placed": shapes.placed, "needs": shapes.needs, "shapes": shapes.of_people, "spots": shapes.spots}
+    at = shapes.at
+    params = {"placed": at.placed, "needs": shapes.needs, "shapes": at.of_people, "spots": at.spots}
     params |= {"rows": stack.encoded.rows, "codes": [Identifier(code) for code in codes], "position": POSITION}
     with engine.scope() as scope:
         chosen = engine.load("chosen", columns, listed)

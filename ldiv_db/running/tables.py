@@ -190,8 +190,7 @@ class People:
         policy, wanted = self.opened.policy, self.required[0]
         if not policy.knows_one:
             return self._search(policy, self.tables, wanted, Listener()).joined(self._shapes)
-        rows = replace(self.stack.encoded, axes=())  # all people are alike
-        units = units_of(self.opened.engine, rows, together=True)
+        units = units_of(self.opened.engine, replace(self.stack.encoded, axes=()), together=True)  # all are alike
         return replace(self._task(policy, self.tables, wanted, Listener()), encoded=units.encoded, units=units)
 
     def _planned(
@@ -208,7 +207,7 @@ class People:
     def let_go(self) -> None:
         """Drop the rows of all people in their places: once levels are found nobody asks for them."""
         if shapes := vars(self).pop("_shapes", None):
-            self.opened.engine.drop(*shapes.relations)
+            self.opened.engine.drop(*shapes.at.relations)
 
     def _required(self, policy: Policy, tables: Sequence[MemberTable]) -> tuple[_Wanted, list[Named]]:
         """What is required of each sensitive column's people, and of those alone who have no value of any."""

@@ -8,6 +8,7 @@ another reason, all of its people publish fewer rows.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property
@@ -18,7 +19,7 @@ from ldiv_db.database.names import Relation
 from ldiv_db.recoding.frequent import bounded_in, frequent_in
 from ldiv_db.recoding.placing import shapes_without
 from ldiv_db.recoding.settled import settled
-from ldiv_db.recoding.shapes import ROW_UNIT, Chosen, Shapes, levels_of
+from ldiv_db.recoding.shapes import ROW_UNIT, Chosen, LevelKey, Shapes, levels_of, published_rows
 from ldiv_db.recoding.stacked import Stack
 from ldiv_db.recoding.units import GivenUp
 from ldiv_db.solving.level_trials import MANY, SMALL, LevelTrials
@@ -29,7 +30,7 @@ _BARE = "some people have no row in a table with quasi-identifiers"
 ONE_IN, CLASSES = 50, 5
 #: Where a value is too frequent so much of its share is left: at all of it only classes just like the level are good.
 SLACK = Fraction(17, 20)
-#: Levels of more rows are dealt with first, as their people come to those of fewer: so many of the most rows at once.
+#: Levels of more rows are dealt with first, as their people come to those of fewer: those of nearly the most at once.
 BAND = Fraction(3, 4)
 
 
@@ -78,7 +79,7 @@ class LevelSearch:
                 raise InfeasibleError(f"{self.why_not(shapes)}: {way_out}")
             task, algorithm, told = best.trials.planned(best.shapes, best.chosen)
             assert task.units is not None  # noqa: S101 - people are planned
-            rows = self.asked.engine.count(shapes.placed) - self.asked.engine.count(best.shapes.placed)
+            rows = self.asked.engine.count(shapes.at.placed) - self.asked.engine.count(best.shapes.at.placed)
             task = replace(
                 task, units=replace(task.units, rows=self.stack.encoded, given_up=GivenUp(rows, best.givers))
             )
@@ -146,24 +147,28 @@ class LevelSearch:
 
     def _spared(self, whole: Found, least: int, slack: Fraction) -> Found:
         """What people publish once some of those have given up rows of whom too many have one value."""
-        engine, found, part = self.asked.engine, whole, Fraction(1)
-        attributes = bounded_in(self.stack, self.asked.wanted, whole.shapes.alone(self.stack))
-        while attributes and found.chosen:
-            keys = levels_of(found.chosen)
-            published, _ = found.trials.published(found.shapes, keys)
+        engine, stack, found = self.asked.engine, self.stack, whole
+        attributes = bounded_in(stack, self.asked.wanted, whole.shapes.alone(stack))
+        if not (attributes and whole.chosen):
+            return whole
+        published, _ = whole.trials.published(whole.shapes, levels_of(whole.chosen))
+        with engine.scope():
+            givers = frequent_in(engine, stack, published, attributes, Fraction(1)).people
+        fine = set[LevelKey]()
+        while givers and (band := _band(found, fine)):
             with engine.scope() as scope:
-                frequent = frequent_in(engine, found.trials.stack, published, attributes, part)
+                published, _ = published_rows(engine, stack, found.shapes, band)
+                frequent = frequent_in(engine, stack, published, attributes, slack)
                 if not frequent.found:
-                    break
-                rows = {level: found.shapes.rows_of(keys[level][0]) for level, _ in frequent.found}
-                last = max(level for level, own in rows.items() if own >= BAND * max(rows.values()))
-                left = frequent.given_up(engine, found.trials.stack, last, found.shapes.secret)
-                fewer, part = self._without(found, left, least, found.givers or frequent.people), slack
-                for relation in fewer.shapes.relations:
+                    fine |= {*band}
+                    continue
+                rows = frequent.given_up(engine, stack, found.shapes.secret)
+                fewer = self._without(found, rows, least, givers)
+                for relation in fewer.shapes.at.relations:
                     scope.keep(relation)
             if found is not whole:
-                engine.drop(*found.shapes.relations, published)
-            found = fewer
+                engine.drop(*found.shapes.at.relations)
+            found, fine = fewer, {key for key in fine if fewer.shapes.moved.isdisjoint(key[1])}
         return found
 
     def _without(self, found: Found, rows: Relation, least: int, givers: int) -> Found:
@@ -173,6 +178,13 @@ class LevelSearch:
         lost = found.trials.without + (found.shapes.weight(found.shapes.whole) - shapes.weight(shapes.whole)) / ROW_UNIT
         trials = LevelTrials(self.asked, self.algorithm, stack, self.by_loss, lost)
         return Found(trials, shapes, settled(shapes, least), givers=givers)
+
+
+def _band(found: Found, fine: Collection[LevelKey]) -> list[LevelKey]:
+    """The levels of the most rows, and of nearly as many, in which no value is known to be too frequent by now."""
+    rows = {option.kept: option.rows for option in (found.chosen or {}).values()}
+    keys = [key for key in levels_of(found.chosen or {}) if key not in fine]
+    return [key for key in keys if rows[key[0]] >= BAND * rows[keys[0][0]]]
 
 
 def _relations(task: Task) -> list[Relation]:

@@ -59,7 +59,7 @@ POLICY = {
 def places(engine: Any, shapes: Shapes) -> tuple[Any, ...]:
     """The rows of each person with the paths to them, and how many rows people of each shape may keep."""
     needs = ", ".join(need.column.sql() for need in shapes.needs)
-    placed, paths, of_people = (one.sql() for one in (shapes.placed, shapes.paths, shapes.of_people))
+    placed, paths, of_people = (one.sql() for one in (shapes.at.placed, shapes.at.paths, shapes.at.of_people))
     rows = engine.execute(
         f"SELECT p.person, row_id, member, {needs}, path FROM {placed} AS p JOIN {paths} USING (place)"
     )
@@ -82,13 +82,13 @@ def test_rows_that_are_given_up_leave_the_places_that_all_others_would_be_found_
 
     def watched(engine: Any, stack: Any, shapes: Shapes, rows: Any) -> Shapes:
         found = shapes_without(engine, stack, shapes, rows)
-        left = engine.select_among("left", stack.encoded.rows, found.placed, "row_id")
+        left = engine.select_among("left", stack.encoded.rows, found.at.placed, "row_id")
         anew = shapes_of(engine, replace(stack, encoded=replace(stack.encoded, rows=left)), shapes.secret)
         # There may be fewer numbers of rows to keep now, where nobody has the most any more.
-        options, _ = _options(engine, stack, anew.spots, shapes.caps, shapes.needs)
+        options, _ = _options(engine, stack, anew.at.spots, shapes.caps, shapes.needs)
         anew = replace(anew, options=options)
         assert places(engine, found) == places(engine, anew)
-        rounds.append(engine.count(shapes.placed) - engine.count(found.placed))
+        rounds.append(engine.count(shapes.at.placed) - engine.count(found.at.placed))
         return found
 
     monkeypatch.setattr(level_search, "shapes_without", watched)
