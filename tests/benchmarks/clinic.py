@@ -1,7 +1,8 @@
 """`python -m tests.benchmarks.clinic`: what several tables published as one release lose and take, beside stays alone.
 
 Patients, their stays and the laboratory values of these are drawn in the database, by a seed. Stays alone are one
-table, with what identifies their patients, in which a patient's stays are aligned.
+table, with what identifies their patients, in which a patient's stays are aligned, or `together`. In the stays of the
+hospital one diagnosis is too frequent among those who have several.
 """
 
 from __future__ import annotations
@@ -66,6 +67,8 @@ RELEASES: dict[str, dict[str, Any]] = {
     },
 }
 RELEASES["together"] = RELEASES["stays"] | {"individual": {"column": "patient_nr", "rows": "together"}}
+#: The template that draws the stays, by whose they are; each beside how many patients there are if that is not said.
+STAYS = {"clinic": ("draw_stays", PATIENTS), "hospital": ("draw_hospital_stays", 19_946)}
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,7 @@ class Case:
     rows: int
     release: str
     algorithm: str
+    schema: str = "clinic"
     seed: int = 1
     threads: int = 2
     memory_limit: str | None = None
@@ -85,11 +89,11 @@ class Case:
         return RELEASES[self.release] | beside
 
 
-def make_clinic(engine: Engine, patients: int, seed: int) -> dict[str, Relation]:
+def make_clinic(engine: Engine, patients: int, seed: int, schema: str = "clinic") -> dict[str, Relation]:
     """The tables `patients`, `stays` and `labs`, by name; the engine is one of `engine_on`."""
     made = {name: Relation(("main", name)) for name in ("patients", "stays", "labs")}
     engine.create(made["patients"], "draw_patients", patients=patients, seed=seed)
-    engine.create(made["stays"], "draw_stays", patients=made["patients"], seed=seed)
+    engine.create(made["stays"], STAYS[schema][0], patients=made["patients"], seed=seed)
     engine.create(made["labs"], "draw_labs", stays=made["stays"], seed=seed)
     return made
 
@@ -104,13 +108,14 @@ def measure(case: Case) -> dict[str, Any]:
 
 def _make(case: Case, folder: Path) -> None:
     with open_database(folder / "bench.duckdb", create=True, settings=settings_of(case, folder)) as connection:
-        make_clinic(engine_on(connection), case.rows, case.seed)
+        make_clinic(engine_on(connection), case.rows, case.seed, case.schema)
 
 
 def _run(case: Case, folder: Path) -> dict[str, Any]:
     result, took = run_watched(case, folder)
     several = {one.name: one.loss.rows_suppressed for one in result.tables}
     return {
+        "schema": case.schema,
         "patients": case.rows,
         "release": case.release,
         "left_out": several or {"stays": result.loss.rows_suppressed},
@@ -124,6 +129,7 @@ TASKS = {"make": _make, "run": _run}
 
 
 COLUMNS: Columns = {
+    "schema": "{schema}",
     "patients": "{patients:,}",
     "release": "{release}",
     "algorithm": "{algorithm}",
@@ -137,7 +143,11 @@ COLUMNS: Columns = {
 
 
 def clinic(
-    patients: Annotated[int, typer.Option(min=1, help="How many patients there are.")] = PATIENTS,
+    patients: Annotated[
+        int | None,
+        typer.Option(min=1, help="How many patients there are: 52,000 of the clinic, 19,946 of the hospital."),
+    ] = None,
+    schema: Annotated[str, typer.Option(help=f"Whose stays are drawn: {' or '.join(STAYS)}.")] = "clinic",
     release: Annotated[
         list[str] | None, typer.Option(help=f"Of {', '.join(RELEASES)}; may be repeated. tables and stays by default.")
     ] = None,
@@ -154,11 +164,16 @@ def clinic(
     \b
     Examples:
       python -m tests.benchmarks.clinic
+      python -m tests.benchmarks.clinic --schema hospital --release stays --release together
       python -m tests.benchmarks.clinic --patients 5000 --release tables --algorithm auto --json
     """
     refuse_unknown("--release", release or (), list(RELEASES))
+    refuse_unknown("--schema", [schema], list(STAYS))
     asked = product(release or ["tables", "stays"], algorithm or ["topdown"])
-    found = [measure(Case(patients, what, name, seed, threads, memory_limit)) for what, name in asked]
+    found = [
+        measure(Case(patients or STAYS[schema][1], what, name, schema, seed, threads, memory_limit))
+        for what, name in asked
+    ]
     show("clinic", json, found, COLUMNS)
 
 
