@@ -30,6 +30,9 @@ from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, 
 from ldiv_db.database.frames import take_for_table
 from ldiv_db.database.requests import asks, number_problems
 from ldiv_db.database.templates import resource_folder
+from ldiv_db.measuring.asking.answer import Answers, AskRequest
+from ldiv_db.measuring.asking.answer import answer as answer_of_table
+from ldiv_db.measuring.asking.columns import policy_of_table
 from ldiv_db.measuring.measure import Besides, Measurement, MeasureRequest, measure_table, policy_of_source
 from ldiv_db.measuring.profile import Profile, ProfileRequest, profile_table
 from ldiv_db.measuring.tables import TablesMeasurement, measure_tables
@@ -48,7 +51,7 @@ from ldiv_db.policy.sensitive import as_published
 from ldiv_db.policy.settings import QuasiIdentifier
 from ldiv_db.policy.sources import given_name, open_given, open_source
 from ldiv_db.policy.targets import Target
-from ldiv_db.publishing.found import auto_found, recorded_tables
+from ldiv_db.publishing.found import auto_found, left_out_of, recorded_tables
 from ldiv_db.publishing.result import Result
 from ldiv_db.recoding.counting import counting_sql
 from ldiv_db.reporting.forms import enter_forms
@@ -61,6 +64,7 @@ from ldiv_db.running.run import plan, run
 from ldiv_db.running.tables_apart import audits_apart
 
 __all__ = [
+    "Answers",
     "Attacks",
     "Audit",
     "AuditError",
@@ -82,6 +86,7 @@ __all__ = [
     "TablesMeasurement",
     "Target",
     "TaxonomySpec",
+    "ask",
     "attack",
     "check",
     "check_sql",
@@ -215,6 +220,36 @@ def measure(con: Any, request: MeasureRequest) -> Measurement | TablesMeasuremen
         )
         read = asked.source if named else source
         return replace(found, published=given_name(request.published, relation), source=given_name(read, original))
+
+
+@takes_database(read_only=True, of_frame=take_for_table, of_warehouse=counted_there)
+@asks(AskRequest)
+def ask(con: Any, request: AskRequest) -> Answers:
+    """Ask a published table what its source would answer to a SELECT, with bounds that surely hold it.
+
+    `query` counts rows, sums, averages or takes the median of a column: `SELECT sex, count(*) FROM patients WHERE age
+    BETWEEN 30 AND 40 GROUP BY ALL`, whatever name it calls the table by. Conditions compare a column with values (=,
+    <>, <, IN, BETWEEN, LIKE, IS NULL), joined by AND, OR and NOT; groups are columns, `floor(x / 10) * 10`,
+    `width_bucket` and `date_trunc`. A node of a tree may stand for its leaves. Other clauses raise PolicyError.
+
+    The `policy` of the release says what labels stand for; its source is not read, and the answer says no more than
+    the table does. `left_out` is how many rows of the source the table lacks; a ledger in the same database says it
+    as well.
+    """
+    with working_engine(con) as engine:
+        return answer_asked(engine, request)
+
+
+def answer_asked(engine: Engine, request: AskRequest, reads_ledger: bool = True) -> Answers:
+    """The answer to what is asked; how many rows were left out is looked up unless a ledger is not to be told of."""
+    relation = open_given(engine, request.table, "table")
+    name = given_name(request.table, relation)
+    policy = None if request.policy is None else policy_of_table(parse_policy(request.policy), str(relation))
+    left_out = request.left_out
+    refuse(number_problems(request))
+    if left_out is None and reads_ledger:
+        left_out = left_out_of(engine, name, relation)
+    return answer_of_table(engine, relation, request, policy, left_out, name)
 
 
 def counts_sql(policy: Policy | Mapping[str, Any], dialect: str = "duckdb", source: str | None = None) -> str:

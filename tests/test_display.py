@@ -60,6 +60,7 @@ def returned(con):
         attacks,
         ldiv_db.profile(con, "t", sensitive="disease"),
         ldiv_db.measure(con, result.table(), POLICY, queries=1),
+        ldiv_db.ask(con, result.table(), "SELECT sex, count(*) FROM t GROUP BY ALL", POLICY),
         ldiv_db.plan(con, {**POLICY, "target": "other"}),
         *of_tables(),
     ]

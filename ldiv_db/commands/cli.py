@@ -154,6 +154,7 @@ COMMANDS = {
     "demo": "Anonymize a real data set and audit the release.",
     "profile": "Show how identifying a table's columns are, and propose a policy; writes nothing to the database.",
     "measure": "Measure what any published table lost against its source; writes nothing.",
+    "ask": "Ask a published table what its source would answer to a SELECT, with bounds that surely hold it.",
     "attack": "Attack a published table: compare what attackers gain with what the requirements promise.",
     "report": "Write a report on a release for the person who signs it; writes nothing to the database.",
     "run": "Anonymize, audit and publish under a policy: all or nothing.",

@@ -1,4 +1,4 @@
-"""What the ledger has of a target: what `auto` was found to be, tables of people, and where nights of tables end."""
+"""What the ledger has of a target: what `auto` was found to be, rows left out, tables of people, ends of nights."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from ldiv_db.auditing.tables import Recorded
 from ldiv_db.database import migrate
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import refused
 from ldiv_db.database.queries import Where
@@ -34,6 +35,15 @@ def auto_found(engine: Engine, target: str, specs: Sequence[RequirementSpec]) ->
         return spec.settled(json.loads(found.pop())) if spec.is_auto and len(found) == 1 else spec
 
     return [settled(spec) for spec in specs]
+
+
+def left_out_of(engine: Engine, target: str, rows: Table) -> int | None:
+    """How many rows of its source a table lacks, None unless the ledger has the run that wrote it, as many rows."""
+    of_run = _last_run(engine, target)
+    found = (
+        engine.find(ledger.table(engine, "run"), "rows_published", "rows_suppressed", where=of_run) if of_run else []
+    )
+    return next((int(left_out) for published, left_out in found if published == engine.count(rows)), None)
 
 
 def recorded_tables(engine: Engine, target: str, by_nights: bool, knows_one: bool) -> Recorded:

@@ -14,12 +14,14 @@ from ldiv_db.attacking.attacks import Attacks
 from ldiv_db.auditing.audit import Audit, Audits, hold_together
 from ldiv_db.database.errors import classes_phrase, count_phrase, rows_phrase
 from ldiv_db.display import FORMS, Form
+from ldiv_db.measuring.asking.answer import Answers
 from ldiv_db.measuring.measure import Measurement
 from ldiv_db.measuring.profile import Profile
 from ldiv_db.measuring.tables import TablesMeasurement
 from ldiv_db.publishing.inference import Inference
 from ldiv_db.publishing.result import Result
 from ldiv_db.recoding.loss import Loss
+from ldiv_db.reporting.answers import answers_line, answers_rows, answers_text
 from ldiv_db.reporting.charts import Bar, bar_chart
 from ldiv_db.reporting.drawing import standalone
 from ldiv_db.reporting.report import Report, report_text, verification_text
@@ -74,6 +76,11 @@ def tables_measurement_page(found: TablesMeasurement) -> Markup:
     counted = [f"{one.parent} with {one.child}: {one.counts}" for one in found.joins]
     columns = ("table", "rows_in", "rows_published", "lm_mean")
     return _page(tables_measurement_line(found), _table(columns, tables_measurement_rows(found)), _notes(counted))
+
+
+def answers_page(found: Answers) -> Markup:
+    rows = answers_rows(found)
+    return _page(answers_line(found), _table([*rows[0]] if rows else [], rows), _notes(found.notes))
 
 
 def audits_line(audits: Sequence[Audit]) -> str:
@@ -289,6 +296,7 @@ def enter_forms() -> None:
     FORMS[TablesMeasurement] = Form(
         tables_measurement_text, tables_measurement_line, tables_measurement_rows, tables_measurement_page
     )
+    FORMS[Answers] = Form(answers_text, answers_line, answers_rows, answers_page)
     FORMS[Profile] = Form(profile_text, profile_line, profile_rows, profile_page)
     FORMS[Attacks] = Form(attacks_text, attacks_line, attack_rows, attacks_page)
     FORMS[Preparation] = Form(plan_text, plan_line, lambda ready: [_figures(describe_plan(ready))], plan_page)

@@ -34,6 +34,7 @@ _FUNCTIONS = (
     "profile",
     "check",
     "measure",
+    "ask",
     "attack",
     "explore",
     "report",

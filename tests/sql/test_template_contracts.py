@@ -44,7 +44,7 @@ FILES = {
     "auditing": "check statement table_macros",
     "commands": "contract profile_tables rows_alone",
     "database": "csv_files engine",
-    "measuring": "links measure profile starter_policy tables",
+    "measuring": "asking links measure profile starter_policy tables",
     "publishing": "earlier_releases release_keys",
     "recoding": "same_values",
     "reporting": "evidence verification",

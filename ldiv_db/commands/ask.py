@@ -1,0 +1,49 @@
+"""`ldiv ask`: questions to a published table, answered between bounds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ldiv_db.api import ask
+from ldiv_db.commands.console import show
+from ldiv_db.commands.options import Database, DatabaseOptions, Json, OptionsOf, grouped
+from ldiv_db.measuring.asking.answer import AskRequest
+from ldiv_db.policy.reading import read_policy
+
+Query = Annotated[
+    str,
+    typer.Argument(help="The question, a SELECT of figures; its table is the published one, whatever it is called."),
+]
+OfRelease = Annotated[Path | None, typer.Option(help="The policy of the release: what labels stand for.")]
+
+
+@grouped
+def ask_command(
+    *,
+    database: Database,
+    table: Annotated[str, typer.Argument(help="A table, a view, or a .parquet or .csv file.")],
+    query: Query,
+    policy: OfRelease = None,
+    asked: Annotated[dict[str, Any], OptionsOf(AskRequest)],
+    resources: DatabaseOptions,
+    json: Json = False,
+) -> None:
+    """Ask a published table what its source would answer to a SELECT, with bounds that surely hold it.
+
+    Figures are count(*), count(x), sum(x), avg(x) and median(x); conditions compare a column with values (=, <>, <, IN,
+    BETWEEN, LIKE, IS NULL), joined by AND, OR and NOT; groups are columns, floor(x / 10) * 10, width_bucket and
+    date_trunc. The source is not read: an answer says no more than the table does.
+
+    \b
+    Examples:
+      ldiv ask warehouse.duckdb published.patients "SELECT sex, count(*) FROM t WHERE age < 40 GROUP BY ALL" \\
+        --policy policy.yml
+      ldiv ask :memory: release.csv "SELECT avg(cost) FROM t WHERE zip LIKE '80%'" --left-out 12
+    """
+    read, folder = (read_policy(policy), policy.parent) if policy else (None, Path())
+    with resources.open(database, True, {"table": table, "policy": read}) as connection:
+        found = ask(connection, table, query, read, folder=folder, **asked)
+    show(found.as_dict(), found.text(), json)

@@ -1,0 +1,205 @@
+"""The answer of a published table to a question: of each group what its source would say, and between which bounds.
+
+The steps are those of one statement, which is run here or written down for a warehouse. There the cells of labels stand
+as rows that are written out: labels are public, and no warehouse has to read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.data_files import Table
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.names import Relation
+from ldiv_db.database.questions import Asked, Question, read_question
+from ldiv_db.database.requests import asked
+from ldiv_db.database.steps import Composer, OneStatement, Steps
+from ldiv_db.display import Shown
+from ldiv_db.measuring.asking.cells import CutAxis
+from ldiv_db.measuring.asking.columns import columns_asked
+from ldiv_db.measuring.asking.inquiry import Inquiry
+from ldiv_db.policy.document import Policy
+
+#: A sum with a fraction is as near to what it stands for as this share of it.
+_ROUNDED = 1e-12
+
+
+@dataclass(frozen=True)
+class AskRequest:
+    """A question to a published table."""
+
+    table: Any = None
+    query: str = ""
+    policy: Policy | Mapping[str, Any] | None = None
+    left_out: int | None = asked(
+        None, "How many rows of the source the table lacks, if no ledger says it.", of=int | None, least=0, most=2**53
+    )
+    folder: str | Path = "."
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a figure of the source surely lies between, and what it is about; None where there is no such number."""
+
+    low: Any
+    estimate: Any
+    high: Any
+
+
+@dataclass(frozen=True, repr=False)
+class Answers(Shown):
+    """The groups of an answer, each its values and its figures, in the order of the question's columns.
+
+    `left_out` rows of the source are not published, and may be of any group; None if nobody says how many: then counts
+    are bounded as those of published rows, as sums, means and medians are in any case. No group that is not listed has
+    more than `unlisted` rows, None where the question has no groups.
+    """
+
+    table: str
+    by: tuple[str, ...]
+    figures: tuple[str, ...]
+    groups: tuple[tuple[tuple[Any, ...], tuple[Bounds, ...]], ...]
+    left_out: int | None
+    unlisted: int | None
+    notes: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The answer as JSON has it."""
+        groups = [
+            {
+                "by": dict(zip(self.by, map(_plain, values), strict=True)),
+                "figures": {name: _each(vars(one)) for name, one in zip(self.figures, bounds, strict=True)},
+            }
+            for values, bounds in self.groups
+        ]
+        told = {"left_out": self.left_out, "unlisted": self.unlisted, "notes": list(self.notes)}
+        return {"table": self.table, "groups": groups, **told}
+
+
+def _plain(value: Any) -> Any:
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def _each(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _plain(value) for name, value in values.items()}
+
+
+def answer(
+    engine: Engine, table: Table, request: AskRequest, policy: Policy | None, left_out: int | None, name: str
+) -> Answers:
+    """The answer of a table of that `name`; `policy` is that of its release. Raises PolicyError."""
+    question = read_question(request.query)
+    columns, notes = columns_asked(engine, table, question, policy, Path(request.folder))
+    with engine.scope():
+        inquiry = Inquiry.of(engine, table, question, columns)
+        steps = OneStatement(engine)
+        flow = inquiry.answering(steps, table, [*inquiry.cuts.values()], left_out or 0)
+        rows = steps.rows(flow.path("list_bounds"), **flow.params("list_bounds"))
+    return _told(
+        inquiry, rows, Answers(name, *_names(question), (), left_out, None, (*notes, *_notes(question, left_out)))
+    )
+
+
+def _names(question: Question) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    figures = tuple(name for name, item in question.items if isinstance(item, Asked))
+    return tuple(name for name, item in question.items if not isinstance(item, Asked)), figures
+
+
+def _notes(question: Question, left_out: int | None) -> list[str]:
+    notes = []
+    if left_out is None:
+        notes.append("how many rows were left out is not known: bounds are of the published rows")
+    elif left_out and any(figure.function != "count" for figure in question.figures):
+        notes.append(f"sums, means and medians are of the published rows; rows left out: {left_out:,}")
+    return notes
+
+
+def _told(inquiry: Inquiry, rows: Sequence[tuple[Any, ...]], found: Answers) -> Answers:
+    """The answer of the rows of `list_bounds`: the groups that are known and that somebody is estimated to be in.
+
+    Of all others only the size is bounded.
+    """
+    question, width, left_out = inquiry.question, len(found.by), found.left_out or 0
+    none = [Bounds(0, 0, left_out) if one.function == "count" else Bounds(None, None, None) for one in question.figures]
+    groups: dict[tuple[Any, ...], list[Bounds]] = {} if width else {(): [*none]}
+    unknown, largest = 0, 0
+    for row in rows:
+        values, is_known = tuple(row[: 2 * width : 2]), all(row[1 : 2 * width : 2])
+        place, low, estimate, high = row[2 * width : 2 * width + 4]
+        if place == 0:  # how many rows there are in the group
+            is_listed = is_known and estimate > 0
+            unknown += 0 if is_known else int(high) - left_out
+            largest = largest if is_listed or not is_known else max(largest, int(high) - left_out)
+            groups |= {_shown(inquiry, values): [*none]} if is_listed else {}
+        elif (own := groups.get(_shown(inquiry, values))) and is_known:
+            own[place - 1] = _bounds(question.figures[place - 1], inquiry, (low, estimate, high))
+    unlisted = max(unknown, largest) + left_out if width else None
+    return replace(found, groups=tuple((values, tuple(own)) for values, own in groups.items()), unlisted=unlisted)
+
+
+def _shown(inquiry: Inquiry, values: Sequence[Any]) -> tuple[Any, ...]:
+    """The values of a group as the source has them: whole numbers, and days as such."""
+    axes = [inquiry.cuts.get(group.column.lower()) for group in inquiry.question.groups]
+    return tuple(_own(value, axis) for value, axis in zip(values, axes, strict=True))
+
+
+def _own(value: Any, axis: CutAxis | None) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    is_day = (
+        isinstance(value, datetime) and axis is not None and axis.unit and value == datetime(*value.timetuple()[:3])
+    )
+    return value.date() if is_day else value
+
+
+def _bounds(figure: Asked, inquiry: Inquiry, found: tuple[Any, Any, Any]) -> Bounds:
+    low, estimate, high = found
+    if inquiry.is_time(figure):
+        return Bounds(*(v if v is None else datetime(1970, 1, 1) + timedelta(microseconds=v) for v in found))
+    if figure.function in ("sum", "avg"):
+        low = low if low is None or float(low).is_integer() else low - abs(low) * _ROUNDED
+        high = high if high is None or float(high).is_integer() else high + abs(high) * _ROUNDED
+    if figure.function == "count":
+        return Bounds(int(low), estimate, int(high))
+    return Bounds(low, estimate, high)
+
+
+# -- for another database ------------------------------------------------------------------------------
+
+
+def ask_statement(
+    engine: Engine, table: Table, request: AskRequest, policy: Policy | None, dialect: str, place: Relation
+) -> str:
+    """The answer as one SELECT for the table at `place` in a database of that dialect, whose labels `table` has too.
+
+    A row a figure of a group: the groups, each with whether it is known which that is, figure (its number; 0 is how
+    many rows the group has), low, estimate, high, and how many rows have a label that is `unread`, which is to be 0.
+    """
+    question = read_question(request.query)
+    columns, _ = columns_asked(engine, table, question, policy, Path(request.folder))
+    with engine.scope():
+        inquiry = Inquiry.of(engine, table, question, columns)
+        steps = Composer(dialect, [place.name])
+        labelled = [written_axis(engine, steps, axis) for axis in inquiry.cuts.values()]
+        flow = inquiry.answering(steps, place, labelled, request.left_out or 0)
+        return steps.text(flow.path("list_bounds"), **flow.params("list_bounds"))
+
+
+def written_axis(engine: Engine, steps: Steps, axis: CutAxis) -> CutAxis:
+    """The column with its labels and cells as rows that are written out."""
+    made = []
+    for relation in (axis.labels, axis.cells):
+        columns = {c.name: c.type for c in columns_of(engine, relation) if c.name not in ("rows", "written")}
+        rows = sorted(engine.columns(relation, *columns), key=str)
+        kinds = {name: kind if kind in _WRITTEN else "DOUBLE" for name, kind in columns.items()}
+        made.append(steps.load(f"{relation.name.split('_', 3)[3]}_of_{axis.name}", kinds, rows))
+    return replace(axis, labels=made[0], cells=made[1])
+
+
+#: Types that rows are written in that stand in a statement; sums are whole numbers or lengths.
+_WRITTEN = ("VARCHAR", "BIGINT", "INTEGER", "DOUBLE", "TIMESTAMP", "DATE")

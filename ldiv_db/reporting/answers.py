@@ -1,0 +1,47 @@
+"""The forms of an answer to a question: on a screen a row a group, each figure as `estimate (low .. high)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ldiv_db.database.errors import count_phrase
+from ldiv_db.display import Part, table_of
+from ldiv_db.measuring.asking.answer import Answers, Bounds
+from ldiv_db.reporting.table_text import notes_text
+
+
+def answers_line(found: Answers) -> str:
+    return f"Answer of {found.table}: {count_phrase(len(found.groups), 'group', 'groups')}"
+
+
+def answers_rows(found: Answers) -> list[dict[str, Any]]:
+    """A row a group: its values, and of each figure the estimate under its name, with bounds beside it."""
+    rows = []
+    for values, bounds in found.groups:
+        row = dict(zip(found.by, values, strict=True))
+        for name, one in zip(found.figures, bounds, strict=True):
+            row |= {name: one.estimate, f"{name} low": one.low, f"{name} high": one.high}
+        rows.append(row)
+    return rows
+
+
+def answers_text(found: Answers) -> Iterator[Part]:
+    rows = [[*values, *map(_in_words, bounds)] for values, bounds in found.groups]
+    yield table_of(f"{found.table}: estimate (low .. high)", [*found.by, *found.figures], rows)
+    if found.unlisted:
+        yield f"groups that are not listed have at most {found.unlisted:,} rows each"
+    yield from notes_text(found.notes)
+
+
+def _in_words(bounds: Bounds) -> str:
+    low, estimate, high = map(_short, (bounds.low, bounds.estimate, bounds.high))
+    return low if low == high else f"{estimate} ({low} .. {high})"
+
+
+def _short(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:,.6g}" if isinstance(value, float) else str(value)
