@@ -180,17 +180,17 @@ def _of_rows(policy: Policy, name: str, table: PolicyTable) -> Iterator[Problem]
         yield Problem("", "takes a name without a dot, which stands before its columns", "rename it")
     if table.public:
         asked = {key: getattr(table, key) for key in ("quasi_identifiers", "sensitive", "order", "key")}
-        others = {"rows": table.rows != "aligned", "orphans": table.orphans != "refuse"}
+        others = {"rows": table.rows == "together", "orphans": table.orphans != "refuse"}
         for key in (key for key, said in {**asked, **others}.items() if said):
             yield Problem(key, "is of people, and a public table is published as it is", "list columns under keep")
     for key in (key for key in ("order", "rows") if policy.knows_one and key in table.model_fields_set):
         yield Problem(key, _NO_ORDER, "leave it out, and list the column under another key")
     if policy.is_series and table.order and not table.own_key:
         yield Problem("key", "is required: the column that says which row is which over time", "key: COLUMN")
-    if table.rows == "together" and table.order:
+    if table.rows == "together" and table.order and policy.is_apart:
         yield Problem("order", "rows that stand together are published in none", "leave it out, or rows: aligned")
-    if table.rows == "together" and (below := [n for n, other in policy.tables.items() if other.above == name]):
-        yield Problem("rows", f"rows of {below[0]} belong to one each, which needs its place", "rows: aligned")
+    elif table.rows == "together" and table.order and any(spec.each for spec in policy.require):
+        yield Problem("rows", "have one label, and something is asked at each position", "rows: aligned")
 
 
 def _is_linked(policy: Policy, name: str) -> bool:

@@ -45,8 +45,9 @@ class PolicyTable(PolicyPart):
 
     Whose its rows are says the column `person`, or the table whose row each belongs to: `parent` is {column: table},
     the column has that table's `key`, or each of several columns a part of it. Rows that somebody has several of are
-    published in their `order`, or `together`: in none, with one label. A `public` table belongs to nobody, and its
-    `keep` columns are published as they are.
+    published in their `order`, `aligned`: each with a label, or `together`: with one, and in no order if none is said.
+    By default the eighth and later ones share labels. A `public` table belongs to nobody, and its `keep` columns are
+    published as they are.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
@@ -63,9 +64,9 @@ class PolicyTable(PolicyPart):
         default="refuse", description="rows that belong to nobody: a NULL, or a key that no row has"
     )
     order: str | None = None
-    rows: Literal["aligned", "together"] = Field(
-        default="aligned",
-        description="`aligned`: in their order; `together`: a person's, or parent's, have one label",
+    rows: Literal["aligned", "together"] | None = Field(
+        default=None,
+        description="`aligned`: each in its order has a label; `together`: a person's, or parent's, have one",
     )
     quasi_identifiers: QuasiIdentifiers = Field(default_factory=dict)
     sensitive: Attributes = Field(default_factory=dict)
@@ -105,7 +106,7 @@ class PolicyTable(PolicyPart):
         if self.order or self.rows == "together":
             return own
         if individual.rows == "together":
-            return own if "rows" in self.model_fields_set else own | {"rows": "together"}
+            return own if self.rows else own | {"rows": "together"}
         order, others = individual.order, (*self.quasi_identifiers, *self.sensitive, *self.keep)
         return own | ({"order": order} if order and self._lists(order, *self.identifiers, *others) else {})
 

@@ -55,7 +55,7 @@ class LinkedTable:
         return (
             self.in_order
             and not table.order
-            and (is_parent or bool(table.quasi_identifiers and table.rows == "aligned"))
+            and (is_parent or bool(table.quasi_identifiers and table.rows != "together"))
         )
 
     def column(self, name: str) -> Column:

@@ -10,7 +10,7 @@ from math import prod
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Relation
-from ldiv_db.recoding.shapes import ROW_UNIT, Need, Option, Shapes, Standing
+from ldiv_db.recoding.shapes import ROW_UNIT, Below, Need, Option, Shapes, Standing
 from ldiv_db.recoding.stacked import Stack
 
 #: How many rows of a table people keep at most, where too few have more: all numbers, or some of them where there would
@@ -18,11 +18,17 @@ from ldiv_db.recoding.stacked import Stack
 _CAPS, _MOST_CAPS = (range(65), (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)), 600
 
 
-def shapes_of(engine: Engine, stack: Stack, secret: str, most: int | None = None) -> Shapes:
-    """The shapes of all people, who publish `most` rows of a table at most."""
+def shapes_of(
+    engine: Engine, stack: Stack, secret: str, most: int | None = None, busiest: frozenset[int] = frozenset()
+) -> Shapes:
+    """The shapes of all people, who publish `most` rows of a table at most.
+
+    Rows of `busiest` members come first to which most others belong, and who publishes fewer of these leaves out the
+    last ones of each such row first: people then differ in numbers alone.
+    """
     needs = [Need(member.number) for member in stack.members]
     with engine.scope() as scope:
-        placed, paths = _placed(engine, stack, stack.encoded.rows, needs, secret)
+        placed, paths = _placed(engine, stack, stack.encoded.rows, needs, secret, busiest)
         turns = [int(engine.most(placed, need.column.name) or 0) for need in needs]
         caps = _caps([min(turn, most or turn) for turn in turns])
         of_people = engine.materialise("shapes", "recoding/tables/list_shapes", placed=placed, spots=None)
@@ -33,7 +39,7 @@ def shapes_of(engine: Engine, stack: Stack, secret: str, most: int | None = None
         at = Standing(placed, of_people, spots, paths, left)
         for relation in at.relations:
             scope.keep(relation)
-    return Shapes(at, needs, caps, people, options, options, secret=secret, most=most)
+    return Shapes(at, needs, caps, people, options, options, secret=secret, most=most, busiest=busiest)
 
 
 def shapes_without(engine: Engine, stack: Stack, shapes: Shapes, rows: Relation) -> Shapes:
@@ -48,7 +54,7 @@ def shapes_without(engine: Engine, stack: Stack, shapes: Shapes, rows: Relation)
         own = engine.select_among(
             "own", stack.encoded.rows, engine.select_others("left", theirs, rows, "row_id"), "row_id"
         )
-        placed, paths = _placed(engine, stack, own, shapes.needs, shapes.secret, before.paths)
+        placed, paths = _placed(engine, stack, own, shapes.needs, shapes.secret, shapes.busiest, before.paths)
         of_people = engine.materialise("shapes", "recoding/tables/list_shapes", placed=placed, spots=before.spots)
         moved = frozenset(shape for shape, _ in engine.tally(of_people, "shape_no"))
         new = engine.select_others("new", of_people, before.spots, "shape_no")
@@ -67,19 +73,29 @@ def shapes_without(engine: Engine, stack: Stack, shapes: Shapes, rows: Relation)
 
 
 def _placed(
-    engine: Engine, stack: Stack, rows: Relation, needs: Sequence[Need], secret: str, known: Relation | None = None
+    engine: Engine,
+    stack: Stack,
+    rows: Relation,
+    needs: Sequence[Need],
+    secret: str,
+    busiest: frozenset[int],
+    known: Relation | None = None,
 ) -> tuple[Relation, Relation]:
     """Rows of all tables in their places, and (path, place): those of people, those that belong to them, and so on.
 
     Paths that are `known` keep the number of their place.
     """
     params = {"rows": rows, "axes": stack.encoded.axes, "needs": needs, "secret": secret}
+    params["spread"] = [one.number for one in stack.members if one.above in busiest]
     placed: Relation | None = None
     for members in stack.by_depth():
+        here = busiest.intersection(member.number for member in members)
+        below = [Below(one.number, one.above) for one in stack.members if one.above in here]
+        of_members = {"placed": placed, "members": members, "below": below, **params}
         if placed is None:
-            placed = engine.materialise("placed", "recoding/tables/place_rows", placed=None, members=members, **params)
+            placed = engine.materialise("placed", "recoding/tables/place_rows", **of_members)
         else:
-            engine.insert(placed, "recoding/tables/place_rows", placed=placed, members=members, **params)
+            engine.insert(placed, "recoding/tables/place_rows", **of_members)
     paths = engine.materialise("paths", "recoding/tables/number_paths", placed=placed, known=known)
     numbered = {"placed": placed, "paths": paths, "needs": needs}
     return engine.materialise("places", "recoding/tables/number_places", **numbered), paths

@@ -52,6 +52,16 @@ class Need:
 
 
 @dataclass(frozen=True)
+class Below:
+    """A member whose rows belong to those of the member `above`, and what their counts are called."""
+
+    number: int
+    above: int
+
+    alias = NamedAfter("below_{0.number}")
+
+
+@dataclass(frozen=True)
 class Standing:
     """Where the rows of people stand: the rows in their places (`placed`), and the shape of each person.
 
@@ -89,9 +99,11 @@ class Shapes:
     banned: frozenset[int] = frozenset()
     #: The shapes to which people came who gave up rows last.
     moved: frozenset[int] = frozenset()
-    #: By what ties are broken, and how many rows of a table people publish at most.
+    #: By what ties are broken, how many rows of a table people publish at most, and the members of whose rows come
+    #: first to which most rows belong.
     secret: str = ""
     most: int | None = None
+    busiest: frozenset[int] = frozenset()
 
     @property
     def whole(self) -> Chosen:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ldiv_db.database.engine import Engine
@@ -10,12 +10,21 @@ from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.table_queries import ColumnName
 from ldiv_db.policy.tables import named_in
 from ldiv_db.recoding.encoded import Axis, Encoded, SensitiveAxis
-from ldiv_db.requirements import ROWS_ALONE, Distribution
+from ldiv_db.requirements import ROWS_ALONE, Distribution, RequirementSpec
 
 #: The columns of a person in the rows of all tables, and of what all rows have alike.
 PERSON, ALIKE = Identifier("p1"), Identifier("s0")
 #: The column of encoded rows by which those of a person are put into their order.
 ORDER = Identifier("o1")
+#: By how many bits of turns labels differ: of each row, of runs (1, ..., 7, 8 and 9, ..., 16 to 19, ...), of which
+#: there are few of however many rows, and of none.
+EACH, RUNS, ALL = 64, 3, 0
+
+
+def bits_of(rows: str | None, specs: Iterable[RequirementSpec]) -> int:
+    """By how many bits labels of rows differ, as a policy says it of a table, or where something is asked of each."""
+    is_each = rows == "aligned" or any(spec.each for spec in specs)
+    return EACH if is_each else ALL if rows == "together" else RUNS
 
 
 @dataclass(frozen=True)
@@ -24,6 +33,7 @@ class Member:
 
     `person`, `key` and `parent` are these columns of its rows, `above` is the number of the member whose rows these
     belong to, 0 for people; `before` is how many rows members before it have. `order` has its rows in their order.
+    Those of one person, or row above, have one label if their turns agree in as many of their highest `bits`.
     """
 
     number: int
@@ -35,6 +45,7 @@ class Member:
     above: int
     order: Identifier | None
     before: int
+    bits: int = EACH
 
     @property
     def rows(self) -> Relation:

@@ -39,9 +39,8 @@ from ldiv_db.publishing.refusals import TargetCheck
 from ldiv_db.recoding.encode import Coding, read_source
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.links import LinkedTable, count_orphans, in_order, linked_rows, whole_tables
-from ldiv_db.recoding.placing import shapes_of
 from ldiv_db.recoding.shapes import Shapes
-from ldiv_db.recoding.stacked import Member, Stack
+from ldiv_db.recoding.stacked import ORDER, Member, Stack, bits_of
 from ldiv_db.recoding.units import Units, asking_each, units_of
 from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.values import Named
@@ -202,12 +201,13 @@ class People:
 
     @cached_property
     def _shapes(self) -> Shapes:
-        return shapes_of(self.opened.engine, self.stack, self.secret)
+        return self._search(self.opened.policy, self.tables, self.required[0], Listener()).shapes(self.secret)
 
-    def let_go(self) -> None:
-        """Drop the rows of all people in their places: once levels are found nobody asks for them."""
-        if shapes := vars(self).pop("_shapes", None):
-            self.opened.engine.drop(*shapes.at.relations)
+    def let_go(self) -> frozenset[int]:
+        """Drop the rows of people in their places, which nobody asks for any more; whose busiest rows come first."""
+        shapes: Shapes | None = vars(self).pop("_shapes", None)
+        self.opened.engine.drop(*(shapes.at.relations if shapes else ()))
+        return shapes.busiest if shapes else frozenset()
 
     def _required(self, policy: Policy, tables: Sequence[MemberTable]) -> tuple[_Wanted, list[Named]]:
         """What is required of each sensitive column's people, and of those alone who have no value of any."""
@@ -344,7 +344,7 @@ def encoded_tables(
             encoded, orphans = coding.encode(), count_orphans(engine, linked)
             encoded = replace(encoded, rows_in=encoded.rows_in + orphans, left_out=encoded.left_out + orphans)
             engine.drop(coding.snapshot)
-        order = Identifier("o1") if source.order else None
-        yield Member(number, one.name, encoded, whose, own, parent, numbers[linked.above], order, before)
+        order, bits = ORDER if source.order else None, bits_of(linked.table.rows, one.resolved.policy.require)
+        yield Member(number, one.name, encoded, whose, own, parent, numbers[linked.above], order, before, bits)
         numbers[one.name] = number
         before += encoded.row_count

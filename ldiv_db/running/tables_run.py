@@ -54,7 +54,7 @@ from ldiv_db.running.tables_remedies import by_others
 from ldiv_db.solving.auto import Auto
 from ldiv_db.solving.improve import LEAST
 from ldiv_db.solving.known_rows import KnownPlan, KnownTopDown
-from ldiv_db.solving.levels import check_levels, told_of_given_up
+from ldiv_db.solving.levels import check_levels, told_of_given_up, told_of_places
 from ldiv_db.solving.people import plan_of_rows
 from ldiv_db.solving.solve import PartwiseSolver, planned_parts
 
@@ -83,13 +83,16 @@ def prepared_people(whose: People, earlier: Earlier, watch: Watch) -> PreparedTa
     with remedied(partial(by_others, whose)):
         task, algorithm, chosen = whose.planned()
         feasible = check_levels(algorithm, task, context.show_values)
-    whose.let_go()
+    busiest = whose.let_go()
     stages = expected(algorithm.stages(task, feasible), task.cell_count, len(task.encoded.axes))
     context.listener.on_expected(stages)
     assert task.units is not None  # noqa: S101 - people are planned
     counts = dict(engine.tally(task.units.members, "member"))
     rows = {m.name: (m.encoded.row_count, counts.get(m.number, 0)) for m in stack.members}
-    shapes = [told_of_shapes(task.units, rows, policy.is_series)]
+    shapes = [
+        told_of_shapes(task.units, rows, policy.is_series),
+        *told_of_places(engine, stack.members, task.units, busiest),
+    ]
     if isinstance(algorithm, KnownTopDown):
         shapes = told_of_known(algorithm, rows)
     orphans = {one.name: count_orphans(engine, one.linked) for one in tables}

@@ -8,7 +8,7 @@ another reason, all of its people publish fewer rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property
@@ -17,10 +17,10 @@ from ldiv_db.algorithms.base import Algorithm, Task
 from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.names import Relation
 from ldiv_db.recoding.frequent import bounded_in, frequent_in
-from ldiv_db.recoding.placing import shapes_without
+from ldiv_db.recoding.placing import shapes_of, shapes_without
 from ldiv_db.recoding.settled import settled
 from ldiv_db.recoding.shapes import ROW_UNIT, Chosen, LevelKey, Shapes, levels_of, published_rows
-from ldiv_db.recoding.stacked import Stack
+from ldiv_db.recoding.stacked import EACH, Stack
 from ldiv_db.recoding.units import GivenUp
 from ldiv_db.solving.level_trials import MANY, SMALL, LevelTrials
 
@@ -32,6 +32,8 @@ ONE_IN, CLASSES = 50, 5
 SLACK = Fraction(17, 20)
 #: Levels of more rows are dealt with first, as their people come to those of fewer: those of nearly the most at once.
 BAND = Fraction(3, 4)
+#: Rows stand in another order than their own if so much less of what is left out in theirs is.
+WORTH = 0.1
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,30 @@ class LevelSearch:
                 scope.keep(relation)
         return task, algorithm, told
 
+    def shapes(self, secret: str) -> Shapes:
+        """The shapes of all people.
+
+        Rows to which others belong stand in their order, unless clearly less is left out where those come first to
+        which most belong. That depends on numbers of rows alone.
+        """
+        engine, stack = self.asked.engine, self.stack
+        found, above = shapes_of(engine, stack, secret), {one.above for one in stack.members}
+        able = frozenset(one.number for one in stack.members if one.order and one.bits < EACH and one.number in above)
+        if not able or not all(found.options.values()) or not (left := self._left_out(found)):
+            return found
+        other = shapes_of(engine, stack, secret, busiest=able)
+        is_worth = self._left_out(other) <= (1 - WORTH) * left
+        engine.drop(*(found if is_worth else other).at.relations)
+        return other if is_worth else found
+
+    def _left_out(self, shapes: Shapes) -> float:
+        """What the rows lose that are left out of the first levels that are tried."""
+        start = cache(lambda least: settled(shapes, least) or {})
+        first, others = self._leasts(shapes, start)
+        able = [start(least) for least in first if start(least)]
+        able = able or [found for found in map(start, others) if found]
+        return min((self._first.left_out(shapes, found) for found in able), default=math.inf)
+
     def joined(self, shapes: Shapes) -> Task | None:
         """The task of people who are as few levels as can be, whether or not these meet the policy; None of nobody."""
         return self._first.joined(shapes) if all(shapes.options.values()) else None
@@ -107,21 +133,30 @@ class LevelSearch:
 
     def _best(self, shapes: Shapes) -> Found | None:
         """What people publish so that all levels can meet the policy, and that loses least of what is tried."""
-        best, fewest, people = None, self._first.fewest, sum(shapes.people.values())
+        best, fewest = None, self._first.fewest
         if len(self.stack.members) == 1:
             return self._tried(shapes, settled(shapes, fewest) or {}, fewest)
-        *fine, coarse = sorted({fewest, CLASSES * fewest, max(people // ONE_IN, CLASSES * fewest)})
         start = cache(lambda least: settled(shapes, least) or {})
-        # With fewer people to a level there are more, which take long to find.
-        tried = fine if len(levels_of(start(coarse))) <= MANY else []
-        few = [least for least in tried if len(levels_of(start(least))) <= MANY]
-        for least in dict.fromkeys((*few, coarse, *reversed(fine))):
+        first, others = self._leasts(shapes, start)
+        for least in dict.fromkeys((*first, *others)):
             if best and (best.lost == math.inf or self._first.left_out(shapes, start(least)) >= best.lost):
                 continue
             found = self._tried(shapes, start(least), least)
             if found.chosen and (not best or found.lost < best.lost):
                 best = found
         return best
+
+    def _leasts(self, shapes: Shapes, start: Callable[[int], Chosen]) -> tuple[list[int], list[int]]:
+        """How many people levels have at least that are tried first, and others if they may lose less than these.
+
+        `start` says what people publish in levels of at least so many.
+        """
+        fewest, people = self._first.fewest, sum(shapes.people.values())
+        *fine, coarse = sorted({fewest, CLASSES * fewest, max(people // ONE_IN, CLASSES * fewest)})
+        # With fewer people to a level there are more, which take long to find.
+        tried = fine if len(levels_of(start(coarse))) <= MANY else []
+        few = [least for least in tried if len(levels_of(start(least))) <= MANY]
+        return [*few, coarse], [*reversed(fine)]
 
     def _tried(self, shapes: Shapes, chosen: Chosen, least: int) -> Found:
         """What the people of levels of so many publish, by the part of its share that too frequent a value is left.

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from decimal import ROUND_UP, Decimal
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, PopulationCells, Task
 from ldiv_db.algorithms.infeasible import explained
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, count_phrase, rows_phrase
 from ldiv_db.database.names import Relation
 from ldiv_db.database.table_queries import ColumnName
 from ldiv_db.recoding.levels import Level, name_at, place_classes
+from ldiv_db.recoding.stacked import RUNS, Member
 from ldiv_db.recoding.units import Units
 
 
@@ -154,6 +156,20 @@ def told_of_levels(units: Units, over_time: bool = False) -> str:
     then = "wait for a later night" if over_time else "are left out, of which nothing is promised"
     out = f"; {rows_phrase(left)} of people who have more than they publish {then}" if left else ""
     return f"people by their rows: {', '.join(listed)}{out}{told_of_given_up(units)}"
+
+
+def told_of_places(engine: Engine, members: Sequence[Member], units: Units, busiest: Collection[int]) -> Iterator[str]:
+    """A line for each table whose rows do not stand in their order, and for each whose later rows share labels."""
+    turns = dict(engine.grouped(units.members, "member", most=("max", "turn")))
+    for member in members:
+        if member.number in busiest:
+            below = " and ".join(one.name for one in members if one.above == member.number)
+            what = f"rows to which most rows of {below} belong come first, so that fewer rows are left out"
+            yield f"{member.name}: {what}; with `rows: aligned` they stand in their order alone"
+        if member.order and member.bits == RUNS and turns.get(member.number, 0) >= 1 << RUNS:
+            above = next((f"row of {one.name}" for one in members if one.number == member.above), "person")
+            what = f"rows of one {above} share labels from the {1 << RUNS}th on, in runs"
+            yield f"{member.name}: {what}; with `rows: aligned` each has its own, which takes longer"
 
 
 def told_of_given_up(units: Units) -> str:

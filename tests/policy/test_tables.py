@@ -127,8 +127,10 @@ NOT = "does not go with tables"
         ({"labs__target": {"table": "t", "database": "other"}}, "tables.labs.target: all tables go to one database"),
         ({"labs__target": {"table": "t", "if_exists": "append"}}, f"tables.labs.target.if_exists: {NOT}: nobody knows"),
         ({"wards__rows": "together"}, "tables.wards.rows: is of people"),
-        ({"stays__rows": "together"}, "tables.stays.order: rows that stand together are published in none"),
-        ({"stays__rows": "together", "stays__order": None}, "tables.stays.rows: rows of labs belong to one each"),
+        (
+            {"stays__rows": "together", "require": [{"frequency": 3, "each": "position"}]},
+            "tables.stays.rows: have one label, and something is asked at each position",
+        ),
         ({"labs__order": "result_class"}, "tables.labs.individual.order: result_class is sensitive"),
         ({"stays__keep": ["ward"]}, "tables.stays.keep.ward: is classified already"),
         ({"a.b": {"source": "x", "target": "y", "person": "p"}}, "takes a name without a dot"),

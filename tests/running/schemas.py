@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import random
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -137,6 +137,12 @@ def shape_of(tree: Tree) -> Any:
     return sorted((name, [shape_of(below) for *_, below in nodes]) for name, nodes in tree.items() if nodes)
 
 
+def busiest_first(tree: Tree) -> Tree:
+    """The stays of a person with those first that have the most labs, of equals in their order."""
+    stays = sorted(tree.get("stays", ()), key=lambda stay: -len(stay[3].get("labs", ())))
+    return {**tree, "stays": stays}
+
+
 def rows_of(tree: Tree) -> Iterator[tuple[str, Node]]:
     for name, nodes in tree.items():
         for one in nodes:
@@ -144,31 +150,41 @@ def rows_of(tree: Tree) -> Iterator[tuple[str, Node]]:
             yield from rows_of(one[3])
 
 
-def covers(labels: Tree, known: Tree) -> bool:
-    """Whether the rows of a pseudonym may be some of a person's, in their order, each with a label that covers it."""
-    return all(_fits(nodes, known.get(name, ())) for name, nodes in labels.items() if nodes)
+def covers(labels: Tree, known: Tree, free: Collection[str] = ()) -> bool:
+    """Whether the rows of a pseudonym may be some of a person's, each with a label that covers it.
+
+    They are in their order, but for those of tables that are `free`.
+    """
+    return all(_fits(nodes, known.get(name, ()), name in free, free) for name, nodes in labels.items() if nodes)
 
 
-def _fits(nodes: Sequence[Node], known: Sequence[Node]) -> bool:
-    """Whether each row may be one of those known after that of the row before."""
+def _fits(nodes: Sequence[Node], known: Sequence[Node], is_free: bool, free: Collection[str]) -> bool:
+    """Whether each row may be one of those known after that of the row before, or any other if that `is_free`."""
     if not nodes:
         return True
     (_, label, _, below), *others = nodes
     return any(
-        (label is None or label[0] <= age <= label[1]) and covers(below, own) and _fits(others, known[place + 1 :])
+        (label is None or label[0] <= age <= label[1])
+        and covers(below, own, free)
+        and _fits(others, [*known[: place if is_free else 0], *known[place + 1 :]], is_free, free)
         for place, (_, age, _, own) in enumerate(known)
     )
 
 
-def posteriors(people: Mapping[int, Tree], shown: Mapping[int, Tree]) -> dict[tuple[int, str, str], Fraction]:
-    """The share of the worlds in which a person has a value in some published row of a table."""
+def posteriors(
+    people: Mapping[int, Tree], shown: Mapping[int, Tree], free: Collection[str] = ()
+) -> dict[tuple[int, str, str], Fraction]:
+    """The share of the worlds in which a person has a value in some published row of a table.
+
+    Rows of tables that are `free` are not in their order.
+    """
     numbers = {no: pseudonym for pseudonym, tree in shown.items() for _, (no, *_) in rows_of(tree)}
     named = {p: [numbers[no] for _, (no, *_) in rows_of(tree) if no in numbers] for p, tree in people.items()}
     true = {person: own[0] for person, own in named.items() if own}  # who gave up all rows is not there
     shapes = {pseudonym: shape_of(tree) for pseudonym, tree in shown.items()}
     # Who knows how many rows everybody has, and the method, knows how many everybody publishes.
     fits = {
-        person: {n: 1 for n in shown if shapes[n] == shapes[pseudonym] and covers(shown[n], people[person])}
+        person: {n: 1 for n in shown if shapes[n] == shapes[pseudonym] and covers(shown[n], people[person], free)}
         for person, pseudonym in true.items()
     }
     values = {n: {(name, value) for name, (_, _, value, _) in rows_of(tree) if value} for n, tree in shown.items()}
