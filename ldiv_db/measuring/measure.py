@@ -144,12 +144,14 @@ class Measurement(Shown):
 class Besides:
     """The questions besides losses: how far `counts` over two columns are off, and the distributions of columns.
 
-    `preserve` are queries to ask of both tables, usual ones if it is empty.
+    `preserve` are queries to ask of both tables, usual ones if it is empty. `scanned` is the source, copied and with
+    its values, where the caller knows them.
     """
 
     counts: bool = False
     spreads: bool = False
     preserve: Sequence[str] | None = None
+    scanned: tuple[Copied, Sequence[Axis]] | None = None
 
 
 def measure_table(
@@ -192,7 +194,7 @@ class _Measuring:
 
     def measure(self, besides: Besides) -> Measurement:
         engine, flow, wanted, source = self._engine, self._flow, self._wanted, self._source
-        copied, axes = scan(engine, source, wanted.show_values, counted=True)
+        copied, axes = besides.scanned or scan(engine, source, wanted.show_values, counted=True)
         label = [Renamed(Identifier(wanted.class_label), _LABEL)] if wanted.class_label else []
         flow.know(snapshot=copied.snapshot, weight=copied.weight, others=self._classes + label)
         with (

@@ -1,7 +1,8 @@
 """What a release of several tables lost: each table by itself, and counts over columns of two that are joined.
 
 Rows of a table are joined to those that they belong to, and to the table with one row a person: in the source by its
-keys, in the release by the numbers in their place. The joined rows are then measured as one table is.
+keys, in the release by the numbers in their place. The joined rows are then measured as one table is, but for the
+values of a column, which are those of its whole table: labels are made of these.
 """
 
 from __future__ import annotations
@@ -23,13 +24,15 @@ from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.published import open_each
 from ldiv_db.policy.reading import said_of_one_table
-from ldiv_db.policy.release_columns import columns_as
-from ldiv_db.policy.resolve import describe
+from ldiv_db.policy.release_columns import ReleaseColumns
+from ldiv_db.policy.resolve import Described, describe
 from ldiv_db.policy.schema import members_of
 from ldiv_db.policy.tables import PolicyTable, named_in, numbers_as
+from ldiv_db.recoding.axes import scan
+from ldiv_db.recoding.encoded import Axis
 from ldiv_db.recoding.links import LinkedTable, keyed_tables
 from ldiv_db.recoding.loss import CountErrors, TableLoss, loss_of_tables, nothing_lost
-from ldiv_db.requirements import RequirementSpec
+from ldiv_db.recoding.snapshot import CopiedColumns
 
 Rows = Mapping[str, Table]
 
@@ -88,22 +91,27 @@ def measure_tables(engine: Engine, policy: Policy, wanted: MeasureRequest, sprea
         published = open_each(engine, policy, folder, "target", members)
     problems.refuse()
     measured, losses = dict[str, Measurement](), list[TableLoss]()
+    known, values = dict[str, Described](), dict[Column, Axis]()
     for name, member in members.items():
         with problems.collected(f"tables.{name}"):
+            known[name] = described = describe(engine, member, sources[name], folder)
             if not member.quasi_identifiers:
                 lost = nothing_lost(engine.count(sources[name]), engine.count(published[name]))
                 losses.append(TableLoss(name, lost, 0))
                 continue
-            described = describe(engine, member, sources[name], folder)
-            told = measure_table(engine, published[name], described, wanted, Besides(True, spreads, ()))
+            copied, axes = scan(engine, described.source.bare(), wanted.show_values, counted=True)
+            values |= {(name, axis.name): axis for axis in axes}
+            besides = Besides(True, spreads, (), (copied, axes))
+            told = measure_table(engine, published[name], described, wanted, besides)
             table = policy.tables[name]
             measured[name] = replace(told, published=str(table.target), source=str(table.source))
             weight = sum(qi.weight for qi in described.source.quasi_identifiers)
             losses.append(TableLoss(name, told.loss, weight))
     problems.refuse()
-    opened = {name: LinkedTable.opened(engine, name, policy.tables[name], sources[name]) for name in members}
+    read = {name: described.source.relation for name, described in known.items()}
+    opened = {name: LinkedTable.opened(engine, name, policy.tables[name], rows) for name, rows in read.items()}
     keyed = {} if policy.is_apart else {name: one.rows for name, one in keyed_tables(engine, opened).items()}
-    joins = _Joins(engine, policy, wanted, keyed, published)
+    joins = _Joins(engine, policy.tables, wanted, keyed, published, known, values)
     linked = [] if policy.is_apart else _pairs(policy.tables, members)
     found = (joins.measure(parent, child) for parent, child in linked)
     counted = tuple(one for one in found if one)
@@ -142,45 +150,63 @@ Column = tuple[str, str]
 
 @dataclass(frozen=True)
 class _Joins:
-    """The two sides of a measurement, of which tables are joined."""
+    """The two sides of a measurement, of which tables are joined.
+
+    `known` is what the columns of each source are, `values` which values those of whole tables have.
+    """
 
     engine: Engine
-    policy: Policy
+    tables: Mapping[str, PolicyTable]
     wanted: MeasureRequest
     sources: Rows
     published: Rows
+    known: Mapping[str, Described]
+    values: Mapping[Column, Axis]
 
     def measure(self, parent: str, child: str) -> JoinedCounts | None:
         """The counts over a column of the parent and one of the child; None where one has no column to count by."""
-        keys, sensitive = _sides(parent, child, self.policy.tables)
+        keys, sensitive = _sides(parent, child, self.tables)
         if not keys:
             return None
-        both = {"quasi_identifiers": keys, "sensitive": sensitive}
-        named = {
-            part: {named_in(*column): getattr(self.policy.tables[column[0]], part)[column[1]] for column in columns}
-            for part, columns in both.items()
-        }
-        alone = {"tables": {}, "individual": None, "require": [RequirementSpec("k", 1)], **named}
-        policy = self.policy.model_copy(update=alone)
-        source = self._join(parent, child, self.sources, [*keys, *sensitive])
-        described = describe(self.engine, policy, source, Path(self.wanted.folder))
-        forms = described.released.forms
-        shown = [(table, each) for table, c in keys for each in columns_as(c, forms[named_in(table, c)])]
+        joined = self._join(parent, child, self.sources, [*keys, *sensitive])
+        described = self._described(keys, sensitive, joined)
+        copied = CopiedColumns(self.engine, described.source, counted=True).take()
+        axes = [
+            replace(self.values[key], column=Identifier(named_in(*key)), code=Identifier(f"q{number}"))
+            for number, key in enumerate(keys, 1)
+        ]
+        shown = [(table, each) for table, c in keys for each in self.known[table].released.columns_of(c)]
         release = self._join(parent, child, self.published, [*shown, *sensitive])
-        found = measure_table(
-            self.engine, release, described, replace(self.wanted, kl=False, queries=0), Besides(counts=True)
-        )
+        wanted, besides = replace(self.wanted, kl=False, queries=0), Besides(counts=True, scanned=(copied, axes))
+        found = measure_table(self.engine, release, described, wanted, besides)
         return JoinedCounts(parent, child, found.rows_in, found.loss.rows_published, found.loss.counts)
+
+    def _described(self, keys: Sequence[Column], sensitive: Sequence[Column], joined: Relation) -> Described:
+        """A join of the sources, of columns that are what they are in their whole tables."""
+        first, sources = self.known[keys[0][0]], {name: one.source for name, one in self.known.items()}
+        own = {(name, qi.name): qi for name, source in sources.items() for qi in source.quasi_identifiers}
+        told = {(name, column.name): column for name, source in sources.items() for column in source.sensitive}
+        values = tuple(replace(told[column], name=named_in(*column)) for column in sensitive)
+        source = replace(
+            first.source,
+            relation=joined,
+            quasi_identifiers=tuple(replace(own[k], column=replace(own[k].column, name=named_in(*k))) for k in keys),
+            sensitive=values,
+            same={named_in(t, c): sources[t].same[c] for t, c in sensitive if c in sources[t].same},
+        )
+        forms = {named_in(table, c): self.known[table].released.forms[c] for table, c in keys}
+        released = ReleaseColumns(forms, tuple(column.name for column in values))
+        return replace(first, source=source.bare(), released=released)
 
     def _join(self, parent: str, child: str, rows: Rows, columns: Sequence[Column]) -> Relation:
         """The rows of the child with those of the parent, each column named after its table."""
         way = [child]
         while way[-1] != parent:  # up to people, and from them to the table with one row of each
-            way.append(self.policy.tables[way[-1]].above or parent)
-        steps, shown_as = dict[str, _Step](), numbers_as(self.policy.tables) if rows is self.published else {}
+            way.append(self.tables[way[-1]].above or parent)
+        steps, shown_as = dict[str, _Step](), numbers_as(self.tables) if rows is self.published else {}
         for number, name in enumerate(way, 1):
-            table = self.policy.tables[name]
-            linked = number > 1 and self.policy.tables[way[number - 2]].above == name
+            table = self.tables[name]
+            linked = number > 1 and self.tables[way[number - 2]].above == name
             key = (table.own_key if linked else table.person) or table.owner
             own = (Identifier(shown_as.get((name, column), column)) for column in (table.owner, key))
             steps[name] = _Step(number, rows[name], *own)
