@@ -138,7 +138,7 @@ def _taxonomy_levels(measure: Measure, gains: dict[str, int]) -> Iterator[Hierar
 def _interval_levels(measure: Measure) -> Iterator[HierarchyLevel]:
     """The values, then intervals that part the domain into a power of two, down to two."""
     axis = measure.axis
-    widths = [-(-(axis.scale + 1) // 2**power) for power in range(WIDTHS, 0, -1)]
+    widths = [-(-(axis.scale + 1) // 2**power) for power in range(0 if axis.sets else WIDTHS, 0, -1)]
     for number, width in enumerate([1, *(width for width in dict.fromkeys(widths) if width > 1)]):
         last = axis.scale // width + 1
         cost = (width - 1) * measure.full // max(axis.scale, 1)
