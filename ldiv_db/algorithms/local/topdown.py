@@ -58,6 +58,7 @@ class _Rounds:
         branches = _branches(measures)
         self.flow = flow = EngineFlow(engine, "local/topdown", sensitive=encoded.sensitive, branches=branches)
         flow.know(rows=encoded.counted, weight=encoded.weight, measures=measures, stratum=strata.column)
+        flow.know(words=max((measure.words for measure in measures), key=len))
         flow.know(axes=len(branches) + 1, least=2 * self.checker.least)
         flow.know(children=2 + max([0, *(len(m.axis.tree.nodes) for m in measures if m.axis.tree)]))
         #: The most rows that may be given back to one node.
