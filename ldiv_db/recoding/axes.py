@@ -150,8 +150,8 @@ class Encoder:
         line = {"kind": kind, "shifted": shifted, "smallest": smallest, "width": width or 1.0, "scale": scale}
         dictionary = self._dictionary("map_numbers", code, null_code=null_code, ends=ends, **line)
         seconds = {"date": 86_400.0, "timestamp": 1e-6, "instant": 1e-6}.get(kind, 1.0)
-        domain = Domain(float(width) * seconds, qi.column.is_time)
-        return Axis(Identifier(qi.name), code, dictionary, scale, null_code, qi.weight, domain=domain, ends=ends)
+        domain = Domain(float(width) * seconds, qi.column.is_time, ends)
+        return Axis(Identifier(qi.name), code, dictionary, scale, null_code, qi.weight, domain=domain)
 
     def _ends(self, qi: QuasiColumn, largest: float) -> OpenEnds:
         """The ends of plain numbers, all below the first a step below it; raises PolicyError if they do not fit."""

@@ -64,10 +64,11 @@ class OpenEnds:
 
 @dataclass(frozen=True)
 class Domain:
-    """The domain of numbers or times: its width, in seconds of these."""
+    """The domain of numbers or times: its width, in seconds of these, and the ends beyond which all are one value."""
 
     width: float
     is_time: bool = False
+    ends: OpenEnds = OpenEnds()
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,6 @@ class Axis:
     sets: bool = False
     #: What its codes are of, if it has numbers alone.
     domain: Domain | None = None
-    ends: OpenEnds = OpenEnds()
     #: How many published cells a code stands for: of a unit that is several rows, those in which it does not vary.
     cells: int = 1
     #: About how many quasi-identifiers become narrower with this one, itself among them.
@@ -103,6 +103,10 @@ class Axis:
     @property
     def name(self) -> str:
         return self.column.name
+
+    @property
+    def ends(self) -> OpenEnds:
+        return self.domain.ends if self.domain else OpenEnds()
 
     @property
     def tree(self) -> Taxonomy | None:
@@ -310,19 +314,13 @@ class Encoded:
         return engine.group("cells", self.counted, *self.codes, *columns, rows=("sum", self.weight.name))
 
     def bound_classes(
-        self,
-        engine: Engine,
-        assigned: Relation,
-        name: str = "bounds",
-        dealt: Identifier | None = None,
-        by_words: bool = False,
+        self, engine: Engine, assigned: Relation, name: str = "bounds", dealt: Identifier | None = None
     ) -> Relation:
-        """(class_id, rows, the smallest and the largest code of each quasi-identifier) of rows assigned to classes.
+        """(class_id, rows, each quasi-identifier's smallest and largest code and bits) of rows assigned to classes.
 
-        With `dealt` it is cells that are, in that column how many rows of each; `by_words` the bits of sets are there.
+        With `dealt` it is cells that are, in that column how many rows of each.
         """
         params = {"rows": self.members(dealt), "assigned": assigned, "axes": self.axes, "dealt": dealt}
-        params["by_words"] = by_words
         return engine.materialise(name, "recoding/publish/bound_classes", **params)
 
     @property

@@ -112,7 +112,7 @@ class StratifiedSplits:
     def traced(self, classes: Relation) -> dict[str, Relation]:
         """The `bounds` of classes, given as (row_id, class_id), and what they cost (`traced`)."""
         engine = self.task.engine
-        bounds = self.task.encoded.bound_classes(engine, classes, by_words=True)
+        bounds = self.task.encoded.bound_classes(engine, classes)
         params = {"bounds": bounds, "measures": self.measures}
         return {"bounds": bounds, "traced": engine.materialise("traced", "bsgi/residue/trace_classes", **params)}
 
