@@ -7,7 +7,13 @@ from typing import Any
 #: The columns of series before their secrets stood in a table of their own, in their order.
 _SERIES = "series, secret, algorithm, source, created_at, key_name, key_kind"
 #: Columns by the migration that added them.
-_ADDED = {"series.key_name": 5, "series.key_kind": 5, "release.grouped_by": 6, "run.inferred": 8}
+_ADDED = {
+    "series.key_name": 5,
+    "series.key_kind": 5,
+    "release.grouped_by": 6,
+    "run.inferred": 8,
+    "run.tables_of_people": 13,
+}
 
 
 def make_older(con: Any, number: int) -> None:
