@@ -17,7 +17,7 @@ from tables import fill
 import ldiv_db
 from ldiv_db.database.context import working_engine
 from ldiv_db.publishing.earlier_releases import check_series
-from tests.publishing.test_people_over_time import COLUMNS, Night, Row, Shown, drawn, shares
+from tests.publishing.test_people_over_time import COLUMNS, Night, Row, Shown, drawn, given_up, shares
 from tests.strategies import draws, search
 
 pytestmark = pytest.mark.usefixtures("no_remedies")
@@ -30,7 +30,8 @@ POLICY: dict[str, Any] = {
             "quasi_identifiers": {"ward": {"taxonomy": {"flat": True}}},
         },
         "stays": {
-            "source": "people", "target": "out", "person": "person", "order": "day",
+            "source": {"query": "SELECT *, -1 - id AS nr FROM people"}, "keep": ["nr"],
+            "target": "out", "person": "person", "order": "day",
             "quasi_identifiers": {"age": {"taxonomy": {"ranges": [10, 20]}}}, "sensitive": ["s"],
             "identifiers": ["id", "day"],
         },
@@ -59,7 +60,7 @@ def shown_since(con: Any, last: int) -> list[Shown]:
 
 def nights_of(con: Any, draw: random.Random, policy: dict[str, Any]) -> list[Night]:
     """The rows of each night, and what its pseudonyms show."""
-    rows, nights, last = list[Row](), list[Night](), 0
+    rows, nights, last, before = list[Row](), list[Night](), 0, set[int]()
     for night in range(2):
         rows = [row for row in rows if draw.random() > 0.1] + drawn(draw, night, draw.randrange(2, 6))
         fill(con, "people", COLUMNS, rows)
@@ -70,7 +71,9 @@ def nights_of(con: Any, draw: random.Random, policy: dict[str, Any]) -> list[Nig
         except ldiv_db.InfeasibleError:
             assert not nights, "only a first night cannot do without classes"
             continue
-        nights.append(([*register, *rows], shown_since(con, last)))
+        shown = {key for (key,) in con.execute(f"SELECT -1 - nr FROM out WHERE person > {last}").fetchall()}
+        nights.append(([*register, *rows], shown_since(con, last), given_up(rows, shown, before)))
+        before |= shown
         everybody = "SELECT person FROM out UNION ALL SELECT person FROM shown_register"
         (last,) = con.execute(f"SELECT max(person) FROM ({everybody})").fetchone()
     return nights
