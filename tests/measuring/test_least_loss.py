@@ -25,6 +25,7 @@ from ldiv_db.measuring.least_loss.bounds import LossBound, Need
 from ldiv_db.measuring.least_loss.cells import UNIT, Cells, ranges
 from ldiv_db.measuring.least_loss.labels import list_labels, most_gained
 from ldiv_db.measuring.least_loss.prices import Ascent
+from ldiv_db.measuring.least_loss.search import fewest_rows
 from ldiv_db.requirements import parse_requirement, promised_by
 from ldiv_db.requirements.guarantees import Guarantee
 
@@ -158,6 +159,17 @@ def test_the_prices_prove_the_bound(con: Any, need: Need) -> None:
     assert replayed == found.bound > 0
 
 
+@search(20, draw=draws)
+def test_the_dearest_rows_are_as_few_as_can_be(draw: random.Random) -> None:
+    """Of all rows one by one; parts of a whole number of eighths are exact."""
+    cells = [(draw.randrange(5), draw.randrange(1, 4)) for _ in range(draw.randint(1, 5))]
+    part = draw.randrange(1, 8) / 8
+    every = sorted((price for price, rows in cells for _ in range(rows)), reverse=True)
+    fewest = next(n for n in range(len(every) + 1) if sum(every[:n]) >= part * sum(every))
+    price, rows = (np.array(column, np.int64) for column in zip(*cells, strict=True))
+    assert fewest_rows(price, rows, part) == fewest
+
+
 def test_what_does_not_fit_is_looked_at_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
     """With few pairs at a time prices rise more slowly, and what is proved holds all the same."""
     cells = cells_of(drawn(random.Random(2), 60))
@@ -189,6 +201,7 @@ def test_a_run_tells_how_far_it_may_be_from_the_least(con: Any, tmp_path: Path, 
     result = ldiv_db.run(con, asked, folder=tmp_path, bound=True)
     told = result.as_dict()["bound"]
     assert 0 < told["lm_mean"] <= result.loss.lm_mean and told["weaker"] == []
+    assert 0 < told["dearest_rows"] <= result.loss.rows_published
     assert told["above"] == pytest.approx(result.loss.lm_mean / told["lm_mean"] - 1)
     assert "more than the least" in str(list(result.text()))
     planned = ldiv_db.plan(

@@ -7,12 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ldiv_db.database.errors import rows_phrase
 from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
 from ldiv_db.requirements import Distribution, Requirement, promised_by
 from ldiv_db.requirements.guarantees import ONE, Guarantee
 
 #: Rows that differ, at most: their codes and counts are held in memory.
 MOST_CELLS = 500_000
+#: Whose rows are dear is said by the fewest that have so much of all prices.
+DEAREST = 0.3
 
 
 @dataclass(frozen=True)
@@ -125,7 +128,8 @@ class LossBound:
 
     It is proved for all whose classes have what is needed; `weaker` are the requirements that ask for more, `grouped`
     the numbers that were taken in groups, each as if it were one value. A search that was `interrupted` might have
-    proved more. `proof` has the cells and their prices.
+    proved more. `proof` has the cells and their prices. Of the table's `rows` the `dearest`, as few as can be, have
+    `DEAREST` of all prices.
     """
 
     lm_mean: float
@@ -133,6 +137,8 @@ class LossBound:
     weaker: Sequence[str] = ()
     grouped: Sequence[str] = ()
     interrupted: bool = False
+    rows: int = 0
+    dearest: int = 0
     proof: Any = field(default=None, repr=False, compare=False)
 
     def above(self, lm_mean: float) -> float | None:
@@ -144,7 +150,7 @@ class LossBound:
         more = {} if lm_mean is None else {"above": self.above(lm_mean)}
         need = {"rows": self.need.rows, "values": self.need.values, "parts": self.need.parts}
         listed = {"weaker": list(self.weaker), "grouped": list(self.grouped), "interrupted": self.interrupted}
-        return {"lm_mean": self.lm_mean, **more, **need, **listed}
+        return {"lm_mean": self.lm_mean, **more, **need, **listed, "dearest_rows": self.dearest}
 
     def said(self, lm_mean: float | None = None) -> Iterator[str]:
         """What is proved, of a recoding that loses so much, and of which classes, in lines."""
@@ -157,6 +163,9 @@ class LossBound:
             per_cent = math.ceil(above * 1000) / 10
             least += f"; this one loses {lm_mean:.4f}: at most {per_cent:.1f} % more than the least"
         yield least
+        if 0 < self.dearest < DEAREST * self.rows:
+            told = f"{self.dearest:,} of {rows_phrase(self.rows)} have {DEAREST:.0%} of the prices that prove it"
+            yield f"{told}: rows unlike others, which cost most"
         if self.weaker:
             yield f"proved for classes of {self.need}, which is less than {', '.join(self.weaker)}"
         if self.grouped:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ from ldiv_db.database import interrupts
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import refused
 from ldiv_db.database.queries import Where
-from ldiv_db.measuring.least_loss.bounds import MOST_CELLS, LossBound, Wanted, need_of
+from ldiv_db.measuring.least_loss.bounds import DEAREST, MOST_CELLS, LossBound, Wanted, need_of
 from ldiv_db.measuring.least_loss.cells import MOST_NUMBERS, UNIT, Cells, Ints, Span, numbered_cells, ranges
 from ldiv_db.measuring.least_loss.prices import MOST_WORK, Ascent
 from ldiv_db.policy.release_columns import Form
@@ -47,7 +48,20 @@ def bound_loss(
         interrupts.settle_twice()
         interrupted = True
     lm_mean = (proved.bound + lost) * UNIT // total / UNIT
-    return LossBound(lm_mean, need, weaker, list(_grouped(engine, encoded.axes)), interrupted, proved)
+    price, rows = np.r_[proved.kept, cells.full], np.r_[cells.rows, encoded.left_out]
+    grouped, dearest = list(_grouped(engine, encoded.axes)), fewest_rows(price, rows, DEAREST)
+    return LossBound(lm_mean, need, weaker, grouped, interrupted, encoded.rows_in, dearest, proved)
+
+
+def fewest_rows(price: Ints, rows: Ints, part: float) -> int:
+    """How many rows have that part of what all rows cost, the dearest first, so that they are as few as can be."""
+    dear = np.argsort(-price, kind="stable")
+    price, rows = price[dear], rows[dear]
+    cost = np.cumsum(price * rows)
+    wanted = part * float(cost[-1])
+    full = int(np.searchsorted(cost, wanted))  # cells that are not enough
+    left = wanted - float(cost[full - 1] if full else 0)
+    return int(rows[:full].sum()) + (math.ceil(left / float(price[full])) if left > 0 else 0)
 
 
 def _grouped(engine: Engine, axes: Sequence[Axis]) -> list[str]:
