@@ -22,6 +22,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, SuppressionError, nearest, refuse, what_is_wrong
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.release_columns import Form
+from ldiv_db.recoding.cross_tables import CrossTables
 from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.recode import Assignment
 from ldiv_db.recoding.units import Units
@@ -111,6 +112,8 @@ class Task:
     units: Units | None = None
     #: Plans of levels that were made to see what they lose, by the algorithm and the rows of their tasks.
     made: Mapping[tuple[str, Relation], Plan] = field(default_factory=dict)
+    #: The cells of cross-tables of which no class may have rows of two.
+    cross: CrossTables | None = None
 
     @property
     def cell_count(self) -> int:

@@ -82,6 +82,7 @@ class Policy(PolicyPart):
             output: Output | Mapping[str, Any] = ...,
             preserve: Sequence[str] = ...,
             tables: Mapping[str, PolicyTable | Mapping[str, Any]] = ...,
+            tables_of: Sequence[Sequence[str]] = ...,
             transparent: bool = ...,
             part_rows: int = ...,
             seed: int = ...,
@@ -123,6 +124,7 @@ class Policy(PolicyPart):
     tables: Annotated[dict[str, PolicyTable], Field(min_length=1)] = Field(
         default_factory=dict, description="several tables that are one release, in place of `source` and its columns"
     )
+    tables_of: list[Annotated[list[str], Field(min_length=1)]] = Field(default_factory=list)
     transparent: StrictBool = False
     over_time: Literal["independent"] | None = None
     part_rows: StrictInt = Field(default=PART_ROWS, ge=2)

@@ -91,6 +91,8 @@ def _going(test: Callable[[Target], Any]) -> When:
 
 #: The algorithms that publish transparently when a policy asks for it.
 TRANSPARENT = ("bsgi", *DECOMPOSITIONS)
+#: The algorithms that make classes within cells of cross-tables.
+IN_CELLS = ("auto", "topdown")
 #: The algorithms of which a scheme can blank values, and these schemes.
 GLOBAL, BLANKING = ("cuts", "annealing"), ("vioSA", "allSA")
 FEATURES: Mapping[str, Feature] = {
@@ -147,6 +149,12 @@ FEATURES: Mapping[str, Feature] = {
     "class_id": Feature("output.class_id", lambda p: bool(p.output.class_id)),
     "person": Feature("output.person", lambda p: p.output.person is not None),
     "preserve": Feature("preserve", lambda p: bool(p.preserve)),
+    "tables_of": Feature("tables_of", lambda p: bool(p.tables_of)),
+    "algorithms across cells": Feature(
+        "algorithm.name", lambda p: p.names_algorithm and p.algorithm.name not in IN_CELLS, "{algorithm}"
+    ),
+    "residue: suppress": Feature("algorithm.residue", lambda p: p.algorithm.options.get("residue") == "suppress"),
+    "not of unions": Feature("require.{0}", _asked(lambda spec: not spec.kind.monotone)),
     "databases": Feature("databases", lambda p: bool(p.databases)),
     "if_exists: append": Feature("{0}.if_exists", _going(lambda target: target.if_exists == "append")),
     "a prefix": Feature("{0}", _going(lambda target: target.prefix is not None)),

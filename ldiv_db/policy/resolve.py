@@ -167,6 +167,7 @@ class Resolved(Described):
     inferred: Sequence[Inferred] = ()
     #: True if quasi-identifiers that were not generalised may be published in their own types.
     keeps_types: bool = False
+    tables_of: Sequence[Sequence[str]] = ()
     #: What the checks of the rooms above made of the parts of the policy that each is about.
     judged: Mapping[str, Any] = field(default_factory=dict)
 
@@ -198,9 +199,8 @@ class Resolved(Described):
         problems = Problems()
         required = collect_required(engine, policy.require, self.required.attributes, problems)
         problems.refuse()
-        spec, share = policy.algorithm, policy.left_out_at_most
-        source = replace(self.source, counts_people=policy.counts_people)
-        found = replace(self, policy=policy, source=source, required=required, suppression=share)
+        spec, source = policy.algorithm, replace(self.source, counts_people=policy.counts_people)
+        found = replace(self, policy=policy, source=source, required=required, suppression=policy.left_out_at_most)
         return replace(found, algorithm=spec.name, options=spec.options)
 
     @property
@@ -271,6 +271,7 @@ def resolve(engine: Engine, written: Policy, folder: Path, checks: Mapping[str, 
         seed_is_written="seed" in policy.model_fields_set,
         inferred=inferred,
         keeps_types=policy.output.types == "keep",
+        tables_of=policy.tables_of,
         judged=judged,
     )
 

@@ -82,6 +82,21 @@ def _fields(problem: Problem) -> Args:
     return problem.key, problem.what, problem.hint
 
 
+def _cells(policy: Policy) -> Iterator[Args]:
+    """Why a release cannot have a cross-table exactly, of several tables aside, and what could."""
+    known, named = policy.quasi_identifiers, list(dict.fromkeys(name for own in policy.tables_of for name in own))
+    forms = policy.released.forms
+    if not named or policy.tables:
+        return
+    for name in named:
+        if name not in known:
+            yield f"{name!r} is no quasi-identifier", nearest(name, known)
+        elif forms[name] not in ("label", "bounds"):
+            yield f"{name} is published as a {forms[name]}, which classes of a cell have each", "set recode: tree"
+    if len(named) == len(known) and all(name in known for name in named):
+        yield "names every quasi-identifier: a class would be a whole cell", "leave one out"
+
+
 def _twice(policy: Policy) -> Iterator[Args]:
     first: dict[str, str] = {}
     for key, column in policy.roles():
@@ -173,6 +188,7 @@ RULES: tuple[PolicyRule, ...] = (
         "is no key, and no quasi-identifier of which it could be",
         "{1}",
     ),
+    PolicyRule(_cells, "tables_of", "{}", "{1}"),
     PolicyRule(_of_parts, "{}", "{1}", "{2}"),
     PolicyRule(_twice, "{}.{}", "is classified already under {2}"),
     PolicyRule(

@@ -41,6 +41,7 @@ from ldiv_db.running.remedies import other_policies, remedied
 from ldiv_db.running.run_spec import PreparedRun, RunSpec, refuse_forms
 from ldiv_db.running.tasks import task_of
 from ldiv_db.solving.auto import Chooser
+from ldiv_db.solving.cross_tables import told_of_cells
 from ldiv_db.solving.levels import check_levels, told_of_levels
 from ldiv_db.solving.people import people_apart
 from ldiv_db.solving.solve import planned_parts
@@ -115,7 +116,7 @@ def prepare(
     known = foreseen(ready, feasible, listener, destination, people)
     lacking = told_of_lacking(engine, resolved.required.attributes, ready.encoded.told, ready.absent)
     found = {"kept": kept, "earlier": earlier, "watch": watch, "lost": destination.foreseen}
-    found["reasons"] = [*known.reasons, *lengths, *lacking]
+    found["reasons"] = [*known.reasons, *lengths, *lacking, *told_of_cells(ready.task, show_values)]
     return Preparation(**vars(ready) | vars(known) | found, destination=destination)
 
 

@@ -127,7 +127,11 @@ class WhatIf:
                 is_alone = all(len(own.encoded.keys) == 1 for own in levels or [task])
                 if is_counted and (is_alone or isinstance(algorithm, KnownTopDown)):
                     return feasible.rows_suppressed
-                plan = PartwiseSolver(self.policy.part_rows).plan(algorithm, task) if levels else algorithm.run(task)
+                plan = (
+                    PartwiseSolver(self.policy.part_rows).plan(algorithm, task)
+                    if levels or task.cross
+                    else algorithm.run(task)
+                )
                 if levels or apart:
                     plan = plan_of_rows(task, plan)
                 left_out = self.rows.row_count - plan.row_count(engine)

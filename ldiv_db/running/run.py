@@ -48,6 +48,7 @@ from ldiv_db.running.tables_run import draft_tables, prepare_tables, rehearse_ta
 from ldiv_db.running.there import opened_there
 from ldiv_db.running.unchanged import published_again, with_release_before
 from ldiv_db.solving.auto import Auto
+from ldiv_db.solving.cross_tables import told_of_cells
 from ldiv_db.solving.improve import EFFORTS
 
 #: Why what is asked for is not known of a series, nor of several tables.
@@ -226,10 +227,11 @@ def _draft_run(ready: Preparation, context: Context, kl: bool, begun: float) -> 
     answers, unanswered = _answers(ready, classes)
     plan = replace(plan, notes=(*plan.notes, *filter(None, [people]), *ready.kept))
     assert ready.watch is not None  # noqa: S101 - what is published has looked back
+    notes = [*plan.notes_by(loss.lm_mean), *ready.estimate.notes, *loss.notes, *unanswered]
     result = ready.drafted(
         plan,
         loss,
-        [*plan.notes_by(loss.lm_mean), *ready.estimate.notes, *loss.notes, *unanswered],
+        [*told_of_cells(ready.task, context.show_values), *notes],
         search=plan.search | ({"loss": loss.lm_mean} if plan.told else {}),
         similarity=similarity,
         recoding=rules,

@@ -24,6 +24,7 @@ from ldiv_db.running.estimate import expected
 from ldiv_db.running.populations import place_people
 from ldiv_db.running.run_spec import resolve_requirements
 from ldiv_db.solving.auto import Chooser
+from ldiv_db.solving.cross_tables import crossed
 from ldiv_db.solving.level_search import LevelSearch
 
 
@@ -41,7 +42,7 @@ def task_of(
     if source.order is None or released.position is None:
         units = units_of(engine, encoded, source.together) if source.counts_people else None
         task, absent = _task(engine, listener, resolved, encoded, units)
-        return replace(task, people=people), absent
+        return crossed(replace(task, people=people), resolved.tables_of), absent
     encoded = asking_each(encoded, resolved.required.specs)
     task, absent = _task(engine, listener, resolved, encoded, units_of(engine, encoded, together=True))
     task = replace(task, people=people)

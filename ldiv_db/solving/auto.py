@@ -98,7 +98,7 @@ class Auto(Chooser):
     def chosen(self, task: Task) -> tuple[Algorithm, str]:
         """The one candidate, and why, where no other can do the task; itself where there is something to try."""
         candidates = candidates_of(task, self._suppress)
-        if len(candidates) > 1:
+        if len(candidates) > 1 or task.cross:
             return self, ""
         return _settled(task, candidates[0])
 
@@ -231,6 +231,9 @@ class FromCounts(Rule):
         return algorithm, f"algorithm {algorithm.name}: {why}"
 
     def _candidates(self, task: Task) -> Iterator[tuple[Algorithm, str]]:
+        if task.cross:
+            yield TopDown({}), "it specialises every cell of `tables_of` by itself"
+            return
         trees = [axis.taxonomy for axis in task.encoded.axes if axis.taxonomy is not None]
         if len(trees) == len(task.encoded.axes) and not self._sets:
             cuts = prod(tree.cuts for tree in trees)

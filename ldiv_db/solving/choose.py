@@ -111,6 +111,8 @@ def _fitting(task: Task, candidates: Sequence[Candidate]) -> list[Candidate]:
 
 def _alone(task: Task, residue: dict[str, Any] | None = None) -> Candidate | None:
     """The candidate besides which no other can do the task; None if others can."""
+    if task.cross:
+        return Candidate(TopDown({}), "it specialises every cell of `tables_of` by itself, in the time of one")
     if population := next((r.named_population for r in task.requirements if r.named_population), ""):
         return Candidate(Tds({}), f"it knows whom of {population} its classes cover")
     why = "it keeps the rows of an individual apart" if task.encoded.individual else ""

@@ -208,7 +208,7 @@ def why_whole(task: Task, algorithm: Algorithm) -> str:
         if len(task.encoded.keys) > 1:
             return "rows that differ on several keys are chosen among all rows"
         return "greedy selection chooses among all rows" if algorithm.options.select == "greedy" else ""
-    if not algorithm.traits.divides:
+    if task.cross or not algorithm.traits.divides:
         return f"{algorithm.name} plans on all rows together"
     if getattr(options, "residue", "") == "suppress" and task.compares_with_table:
         return "classes are compared with all rows that are published"

@@ -111,7 +111,7 @@ def published_loss(task: Task, plan: Plan, loss: float) -> float:
     """The mean LM of a published cell, all alike; `loss` is that by the weights of the task's quasi-identifiers."""
     engine, units = task.engine, task.units
     if units is None:
-        is_even = len({axis.weight / axis.cells for axis in task.encoded.axes}) == 1
+        is_even = len({axis.weight / axis.cells for axis in task.encoded.axes}) == 1 and not task.cross
         return loss if is_even else _unweighted(task, plan)
     with engine.scope():
         assigned = engine.copy("assigned", plan.assigned)
@@ -122,6 +122,8 @@ def published_loss(task: Task, plan: Plan, loss: float) -> float:
 
 def _unweighted(task: Task, plan: Plan) -> float:
     cells, lost = {axis.name: axis.cells for axis in task.encoded.axes}, _lost(task, plan)
+    if task.cross:  # beside what varies within its cells
+        cells, lost = cells | dict.fromkeys(task.cross.lost, 1), {**lost, **task.cross.lost}
     return sum(cells[name] * lm for name, lm in lost.items()) / (task.encoded.rows_in * sum(cells.values()))
 
 

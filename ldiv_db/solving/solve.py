@@ -17,6 +17,7 @@ from ldiv_db.policy.document import PART_ROWS
 from ldiv_db.recoding.levels import Level
 from ldiv_db.solving.auto import Chooser
 from ldiv_db.solving.choose import LARGE, MANY_ROWS
+from ldiv_db.solving.cross_tables import in_cells, of_cells
 from ldiv_db.solving.divide import Division, divide, why_whole
 from ldiv_db.solving.improve import LEAST, TRADED, Effort, told_of_outliers, without_outliers
 from ldiv_db.solving.levels import level_tasks, planned_levels
@@ -46,7 +47,7 @@ class PartwiseSolver:
             solver = replace(self, made={**task.made, **self._made_together(algorithm, task, levels)})
             plans = solver._plans(algorithm, [own for _, own in levels])
             return planned_levels(task, [(level, plan) for (level, _), plan in zip(levels, plans, strict=True)])
-        return self._plans(algorithm, [task])[0]
+        return of_cells(task, self._plans(algorithm, [in_cells(task)])[0])
 
     def _plans(self, algorithm: Algorithm, tasks: Sequence[Task]) -> list[Plan]:
         """The plans of several tasks; what their classes are improved by is one series of statements for all."""
@@ -141,7 +142,7 @@ def planned_parts(task: Task, algorithm: Algorithm, part_rows: int) -> str:
     rows = task.encoded.size
     if rows <= part_rows or (task.encoded.cells and not algorithm.traits.divides):
         return ""
-    reason = "" if isinstance(algorithm, Chooser) else why_whole(task, algorithm)
+    reason = "" if isinstance(algorithm, Chooser) and not task.cross else why_whole(task, algorithm)
     if reason:
         return _undivided_note(task, reason)
     parts = -(-rows // part_rows)

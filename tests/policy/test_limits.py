@@ -207,6 +207,7 @@ GIVEN = {
     "values to read": lambda d: d["quasi_identifiers"]["zip"].update(null_values=["NA"]),
     "class_id": lambda d: d.setdefault("output", {}).update(class_id=True),
     "preserve": lambda d: d.update(preserve=["SELECT count(*) FROM source"]),
+    "not of unions": lambda d: held({"unique_distinct": 2}, d),
     "databases": lambda d: d.update(databases={"other": "other.duckdb"}),
     "decomposition": lambda d: grouped("decomposition_plus", d),
     "anatomy": lambda d: grouped("anatomy", d),
@@ -227,6 +228,9 @@ GIVEN = {
     "tables apart": split_apart,
     "known: 1": one_known,
     "another algorithm": lambda d: under("peel", d),
+    "tables_of": lambda d: d.update(tables_of=[["zip"]]),
+    "algorithms across cells": lambda d: under("mondrian", d),
+    "residue: suppress": lambda d: under({"name": "auto", "residue": "suppress"}, d),
     "a warehouse": lambda d: None,
 }
 #: Refused by what an algorithm or a requirement can do, as its class says, or by how a policy is written.
@@ -402,6 +406,9 @@ WAYS = {
     "rows: apart": [lambda d: apart(None, d)],
     "rows: together": [lambda d: of_person("together", d)],
     "rows: aligned": [linked_again],
+    "algorithm: auto or topdown": [
+        lambda d, name=name: (under if "require" in d else ungrouped)(name, d) for name in ("auto", "topdown")
+    ],
     "algorithm: auto, topdown, mondrian, peel or bsgi": algorithms("auto", "topdown", "mondrian", "peel", "bsgi"),
     "algorithm: auto, topdown, peel or mondrian": algorithms("auto", "topdown", "peel", "mondrian"),
     "take bsgi, decomposition_plus, decomposition, anatomy": [
@@ -449,7 +456,7 @@ def broken_of(document: dict, given: set[str]) -> list[Limit]:
     policy = load_policy(copy.deepcopy(document))
     found = [one for one in LIMITS if has(one.feature, policy, given) and has(one.other, policy, given)]
     return [
-        one for one in found if "tables" in one.feature or one.feature == "known: 1"
+        one for one in found if "tables" in one.feature.split() or one.feature == "known: 1"
     ] or found  # what is said of each table comes after
 
 

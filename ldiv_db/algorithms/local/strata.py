@@ -15,16 +15,13 @@ from ldiv_db.algorithms.local.class_checker import ClassChecker
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.recoding.bags import Bags, person_units
+from ldiv_db.recoding.cross_tables import STRATUM
 from ldiv_db.recoding.encoded import Axis, SensitiveAxis
 from ldiv_db.recoding.units import by_bags
 
 #: The codes of a stratum's bags follow so many others: no table has as many different bags. Who has no row of the
 #: table that an attribute is of has the code before them, of no bag.
 _CODES = 2**31
-
-
-#: The column of the rows of several strata that has the number of each row's own.
-STRATUM = Identifier("stratum")
 
 
 @dataclass(frozen=True)
@@ -58,17 +55,26 @@ class Stratum:
 
 @dataclass(frozen=True)
 class Strata:
-    """The `task` of all, whose rows have the number of their stratum in `column`; None where there is one."""
+    """The `task` of all, whose rows have the number of their stratum in `column`; None where there is one.
+
+    `each` is a task of its own, or one task has several `cells` as strata.
+    """
 
     task: Task
     each: Sequence[Stratum]
     column: Identifier | None = None
+    cells: int = 1
+
+    @property
+    def count(self) -> int:
+        return len(self.each) * self.cells
 
     def full_costs(self) -> list[tuple[int, Axis, int]]:
         """(stratum, quasi-identifier under its code in all, cost of full generalisation) of all that a stratum has."""
         return [
-            (stratum.number, replace(axis, code=shared.code), full)
+            (stratum.number + cell, replace(axis, code=shared.code), full)
             for stratum in self.each
+            for cell in range(self.cells)
             for axis, full in zip(stratum.task.encoded.axes, full_costs(stratum.task.encoded.axes), strict=True)
             for shared in self.task.encoded.axes
             if stratum.codes.get(shared.code) == axis.code
@@ -87,7 +93,7 @@ class Strata:
 
     def parted(self, assigned: Relation) -> list[Relation]:
         """What is assigned of each stratum, by the row ids of its own task."""
-        if self.column is None:
+        if len(self.each) == 1:
             return [assigned]
         engine = self.task.engine
         return [
@@ -126,7 +132,8 @@ def joined(tasks: Sequence[Task], filled: bool = False) -> Strata:
         return (axis.name, axis.weight) if filled else axis.name
 
     if len(tasks) == 1:
-        return Strata(first, [Stratum(1, first, 0, {axis.code: axis.code for axis in first.encoded.axes})])
+        one = Stratum(1, first, 0, {axis.code: axis.code for axis in first.encoded.axes})
+        return _cells_of(first, one, filled) if first.cross else Strata(first, [one])
     for axis in (axis for task in tasks for axis in task.encoded.axes):
         shared.setdefault(key(axis), replace(axis, code=Identifier(f"q{len(shared) + 1}")))
     each, before = list[Stratum](), 0
@@ -144,6 +151,14 @@ def joined(tasks: Sequence[Task], filled: bool = False) -> Strata:
     wanted = {name: own for task in tasks for name, own in task.wanted.items()}
     every = [requirement for own in wanted.values() for requirement in own]
     return Strata(replace(first, encoded=encoded, wanted=wanted, requirements=every), each, STRATUM)
+
+
+def _cells_of(task: Task, one: Stratum, filled: bool) -> Strata:
+    """The cells of cross-tables as strata of one task, whose rows have the numbers of theirs."""
+    assert task.cross is not None  # noqa: S101 - the caller has looked
+    encoded, count = task.encoded, task.cross.count
+    axes = (*encoded.axes, *([_axis(encoded.rows, count)] if filled else []))
+    return Strata(replace(task, encoded=replace(encoded, axes=axes)), [one], STRATUM, count)
 
 
 def _axis(rows: Relation, strata: int) -> Axis:

@@ -53,8 +53,8 @@ class _Rounds:
     def __init__(self, strata: Strata):
         task = strata.task
         engine, encoded, measures = task.engine, task.encoded, lm_measures(task)
-        self.task, self.checker, self.last, self.rounds = task, ClassChecker(task), len(strata.each), 0
-        self.budget = BUDGET * min(2, len(strata.each))
+        self.task, self.checker, self.last, self.rounds = task, ClassChecker(task), strata.count, 0
+        self.budget = BUDGET * min(2, strata.count)
         branches = _branches(measures)
         self.flow = flow = EngineFlow(engine, "local/topdown", sensitive=encoded.sensitive, branches=branches)
         flow.know(rows=encoded.counted, weight=encoded.weight, measures=measures, stratum=strata.column)

@@ -18,10 +18,11 @@ from typing import Any
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure, lm_measures
 from ldiv_db.algorithms.local.class_checker import CLASS_ID, ClassChecker, ClassedRows, count_classes
-from ldiv_db.algorithms.local.strata import STRATUM, Strata
+from ldiv_db.algorithms.local.strata import Strata, joined
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.recoding.cross_tables import STRATUM
 from ldiv_db.recoding.encoded import SensitiveAxis
 
 #: What is shown while classes are improved.
@@ -63,6 +64,8 @@ class Improving:
     @staticmethod
     def of(task: Task) -> Improving:
         """The state in which a task's classes are improved by LM."""
+        if task.cross:
+            return Improving.of_strata(joined([task], filled=True))
         return Improving(task, ClassChecker(task), lm_measures(task))
 
     @staticmethod

@@ -20,7 +20,7 @@ MOST_WITH_RANGES = 500
 def needed(task: Task) -> Need | None:
     """What classes need by all requirements; None where these ask for more, or classes are not made by prices."""
     encoded = task.encoded
-    if encoded.individual or task.transparent or task.people or "set" in task.forms.values():
+    if encoded.individual or task.transparent or task.people or task.cross or "set" in task.forms.values():
         return None
     if encoded.size > MOST_CELLS or len(encoded.axes) > MOST_AXES or not any(axis.weight for axis in encoded.axes):
         return None

@@ -1,0 +1,112 @@
+"""Cross-tables of a release: a cell's counts by sensitive values, added up here from its rows, are the source's."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from typing import Any
+
+import oracle
+import pytest
+from strategies import search, seeded
+from tables import fill
+
+import ldiv_db
+from ldiv_db import PolicyError
+
+COLUMNS = {"sex": "VARCHAR", "zip": "VARCHAR", "age": "INTEGER", "dx": "VARCHAR"}
+REQUIREMENTS: list[dict[str, Any]] = [{"k": 3}, {"frequency": 2}, {"distinct": 2}, {"entropy": 2}]
+
+
+def people(draw: random.Random, count: int) -> list[tuple[Any, ...]]:
+    """People whose diagnoses depend on where they live, so that some cells are bad."""
+    zips = [None, "1a", "1b", "2a", "2b", "3a"]
+    rows = [(draw.choice("mf"), draw.choice(zips), draw.randint(20, 60)) for _ in range(count)]
+    return [(*row, draw.choice(draw.choice(["uv", "uvwx", row[1] or "u"]))) for row in rows]
+
+
+def policy(require: Any, **more: Any) -> dict[str, Any]:
+    return {
+        "source": "people", "target": {"table": "published", "if_exists": "replace"},
+        "quasi_identifiers": {"sex": {}, "zip": {"taxonomy": {"prefix": [2, 1]}}, "age": {"numeric": True}},
+        "sensitive": ["dx"], "require": require, "tables_of": [["sex"], ["zip", "sex"]], "seed": 3, **more,
+    }  # fmt: skip
+
+
+def published(con: Any) -> list[tuple[Any, ...]]:
+    return sorted(con.execute("SELECT sex, zip, age, dx FROM published").fetchall(), key=str)
+
+
+def by_cell(rows: Any) -> dict[Any, Counter[Any]]:
+    """The counts of the values of the last column by the first two."""
+    found = defaultdict(Counter)
+    for sex, zip_, *_, dx in rows:
+        found[sex, zip_][dx] += 1
+    return found
+
+
+@search(2, draw=seeded)
+def test_counts_of_cells_are_exact_or_of_cells_that_were_merged(con: Any, draw: random.Random) -> None:
+    rows, asked = people(draw, draw.randint(20, 70)), draw.sample(REQUIREMENTS, draw.randint(1, 2))
+    fill(con, "people", COLUMNS, rows)
+    algorithm = draw.choice(["topdown", "auto"])
+    found = ldiv_db.run(con, policy(asked, algorithm=algorithm))
+    release, counts, labels = published(con), by_cell(rows), by_cell(published(con))
+    exact = {cell for cell in counts if cell in labels}
+    assert {cell: labels[cell] for cell in exact} == {cell: counts[cell] for cell in exact}
+    assert Counter(row[-1] for row in release) == Counter(row[-1] for row in rows)
+    told = found.search["tables_of"]
+    assert told["tables"][1] == {"columns": ["zip", "sex"], "cells": len(counts), "exact": len(exact)}
+    assert told["merged"] == len(counts) - len(exact) and told["cells"] == len(exact) + told["merged_into"]
+
+    def good(values: Counter[Any]) -> bool:
+        every = list(values.elements())
+        return all(oracle.class_is_good(every, *item) for one in asked for item in one.items())
+
+    assert all(good(values) for values in labels.values())
+    assert not told["merged"] or not all(good(values) for values in counts.values())
+    for label in labels.keys() - counts.keys():  # of merged cells, which are in the subtree
+        assert sum((counts[c] for c in counts if c not in exact and below(c, label)), Counter()) >= labels[label]
+    assert told["tables"][0]["exact"] == (0 if "*" in {sex for sex, _ in labels} else len({sex for sex, _ in counts}))
+
+
+def below(cell: tuple[Any, ...], label: tuple[Any, ...]) -> bool:
+    """Whether a label covers the values of a cell."""
+    return label[0] in (cell[0], "*") and label[1] in (cell[1], f"{(cell[1] or '')[:1]}*", "*")
+
+
+def test_a_release_is_the_same_for_any_order_of_rows_and_threads(con: Any) -> None:
+    rows, releases = people(random.Random(5), 90), []
+    for threads, order in ((1, rows), (2, rows[::-1])):
+        con.execute(f"SET threads = {threads}")
+        fill(con, "people", COLUMNS, order)
+        ldiv_db.run(con, policy([{"frequency": 2}], algorithm="topdown"))
+        releases.append(published(con))
+    assert releases[0] == releases[1]
+
+
+@pytest.mark.parametrize(
+    ("tables", "what"),
+    [
+        ([["dx"]], "'dx' is no quasi-identifier"),
+        ([["sex", "zip"], ["age"]], "names every quasi-identifier"),
+    ],
+)
+def test_tables_of_other_columns_are_refused(con: Any, tables: Any, what: str) -> None:
+    fill(con, "people", COLUMNS, people(random.Random(1), 30))
+    with pytest.raises(PolicyError, match=what):
+        ldiv_db.plan(con, policy([{"k": 3}], tables_of=tables))
+
+
+def test_plans_and_runs_tell_cells_by_counts_and_values_if_they_may(con: Any) -> None:
+    rows = [(sex, "1a", age, dx) for sex in "mf" for age in range(20, 30) for dx in "uvw"] + [("m", "1b", 20, "u")]
+    fill(con, "people", COLUMNS, rows)
+    told = [
+        "tables_of: 2 of 2 cells of sex are exact",
+        "tables_of: 1 of 3 cells of zip x sex are exact",
+        "tables_of: 2 cells that cannot meet the policy, or joined one that cannot, are 1",
+    ]
+    for show_values, more in ((False, []), (True, ["tables_of: one is sex: m, zip: 1*, of 31 rows"])):
+        for call in (ldiv_db.plan, ldiv_db.run):
+            notes = call(con, policy([{"frequency": 2}], algorithm="topdown"), show_values=show_values).notes
+            assert [note for note in notes if note.startswith("tables_of")] == told + more
