@@ -11,7 +11,7 @@ from ldiv_db.api import ask
 from ldiv_db.commands.console import show
 from ldiv_db.commands.options import Database, DatabaseOptions, Json, OptionsOf, grouped
 from ldiv_db.measuring.asking.answer import AskRequest
-from ldiv_db.policy.reading import read_policy
+from ldiv_db.policy.reading import Policy, read_policy
 
 Query = Annotated[
     str,
@@ -43,7 +43,12 @@ def ask_command(
         --policy policy.yml
       ldiv ask :memory: release.csv "SELECT avg(cost) FROM t WHERE zip LIKE '80%'" --left-out 12
     """
-    read, folder = (read_policy(policy), policy.parent) if policy else (None, Path())
+    read, folder = of_release(policy)
     with resources.open(database, True, {"table": table, "policy": read}) as connection:
         found = ask(connection, table, query, read, folder=folder, **asked)
     show(found.as_dict(), found.text(), json)
+
+
+def of_release(policy: Path | None) -> tuple[Policy | None, Path]:
+    """The policy as it is read from its file, and the folder of its relative files."""
+    return (read_policy(policy), policy.parent) if policy else (None, Path())

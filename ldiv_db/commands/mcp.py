@@ -1,8 +1,9 @@
 """`ldiv mcp`: what one report says of a policy and its release, for agents that speak the Model Context Protocol.
 
-An agent chooses one of the tools, and nothing else: tools take no argument, so that no query, table, value or policy
-comes from outside. All answers are worked out together when the first is asked for, and stay: asking again, after rows
-have changed, tells nothing of the change. What is told of the source is what a report tells of it.
+An agent chooses one of the tools, which take no argument: no table, value or policy comes from outside. Their answers
+are worked out together when the first is asked for, and stay: asking again, after rows have changed, tells nothing of
+the change. What is told of the source is what a report tells of it. `ask` alone takes a query, of which only the
+release is asked: who has it could answer that as well.
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ from typing import Annotated, Any
 
 import typer
 
-from ldiv_db.api import plan, report
+from ldiv_db.api import answer_asked, plan, report
 from ldiv_db.attacking.question import read_threshold
 from ldiv_db.auditing.check import check_request
 from ldiv_db.commands.options import Database, DatabaseOptions, OptionsOf, PolicyFile, grouped
 from ldiv_db.database.attach import named_databases
 from ldiv_db.database.context import working_engine
 from ldiv_db.database.errors import InfeasibleError, LdivError, PolicyError, Problem
+from ldiv_db.database.questions import EXAMPLE
+from ldiv_db.measuring.asking.answer import AskRequest
 from ldiv_db.policy.changes import over_earlier
 from ldiv_db.policy.quasi_identifiers import open_columns
 from ldiv_db.policy.reading import Policy, of_one_table, read_policy
@@ -41,6 +44,8 @@ _OF_THE_SOURCE = {
 _OF_THE_RELEASE = {
     "check": "The audit of the release: does every class meet every requirement, by which margin?",
     "attack": "What attackers gain from the release, against what its requirements promise, and what was not tried.",
+    "ask": "What the source would answer to a query, by the release alone: low, estimate and high of counts, sums,"
+    f" averages and medians, in groups. For example: {EXAMPLE}",
     "explain": "The policy in words: what it requires, against whom that protects, which risks are left.",
 }
 #: The sections of a report that answer.
@@ -52,8 +57,9 @@ _SECTIONS = {
 _PLANNED = ("algorithm", "options", "l", "columns", "rows_in", "rows_suppressed")
 _TOLD = (
     "What a report says of one policy and its release: counts and shares, no rows, and no values but those that the"
-    " policy names. The tools take no argument. Their answers are of one moment, and stay the same until the server is"
-    " started again. Publishing is for people: `ldiv run`."
+    " policy names. The tools take no argument but `ask`, which takes a query and reads the release alone. Other"
+    " answers are of one moment, and stay the same until the server is started again. Publishing is for people: `ldiv"
+    " run`."
 )
 
 
@@ -99,6 +105,16 @@ class Answers:
             yield tool, found if isinstance(found, LdivError) else {key: found[key] for key in sections if key in found}
         if not self.public:
             yield "measure", found if isinstance(found, LdivError) else _lost(found)
+
+    def asked(self, query: str) -> dict[str, Any]:
+        """The answer of the release to a query; how many rows it lacks is of the source."""
+        with (
+            self.resources.open(self.database, True, {"policy": self.policy}) as connection,
+            working_engine(connection, None, self.resources.catalog_name) as engine,
+        ):
+            request = AskRequest(self.release, query, self.policy, folder=self.folder)
+            found: dict[str, Any] = json.loads(json.dumps(answer_asked(engine, request, not self.public).as_dict()))
+            return found
 
     def _explain(self) -> dict[str, Any]:
         name, policy = self.policy.algorithm.name, self.policy
@@ -155,20 +171,26 @@ def server_of(answers: Answers) -> Any:
         what = "needs the SDK of the Model Context Protocol"
         raise PolicyError([Problem("mcp", what, "pip install 'ldiv-db[mcp]'")]) from None
 
-    def tool(name: str) -> Callable[[], dict[str, Any]]:
-        def ask() -> dict[str, Any]:
-            try:
-                return answers.of(name)
-            except (LdivError, OSError) as error:
-                said = error.message if isinstance(error, LdivError) else "a file cannot be read"
-                raise ToolError(said) from None
+    def told(work: Callable[[str], dict[str, Any]], given: str) -> dict[str, Any]:
+        try:
+            return work(given)
+        except (LdivError, OSError) as error:
+            said = error.message if isinstance(error, LdivError) else "a file cannot be read"
+            raise ToolError(said) from None
 
-        return ask
+    def tool(name: str) -> Callable[..., dict[str, Any]]:
+        def asks(query: str) -> dict[str, Any]:
+            return told(answers.asked, query)
+
+        def of_name() -> dict[str, Any]:
+            return told(answers.of, name)
+
+        return asks if name == "ask" else of_name
 
     server = MCPServer("ldiv", instructions=_TOLD, log_level="ERROR")
     hints = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
-    for name, told in answers.tools.items():
-        server.add_tool(tool(name), name=name, description=told, annotations=hints)
+    for name, said in answers.tools.items():
+        server.add_tool(tool(name), name=name, description=said, annotations=hints)
     return server
 
 
@@ -186,7 +208,8 @@ def mcp_command(
     """Serve what a report says of a policy to agents, by the Model Context Protocol; read-only.
 
     The tools profile, plan, check, measure, attack and explain take no argument, and tell together no more than one
-    report does, whose options these are. Needs `pip install 'ldiv-db[mcp]'`.
+    report does, whose options these are; ask takes a query, and reads the release alone, as `ldiv ask` does. Needs `pip
+    install 'ldiv-db[mcp]'`.
 
     \b
     Examples:

@@ -11,13 +11,20 @@ import yaml
 
 from ldiv_db.auditing.check import AuditRequest
 from ldiv_db.auditing.statement import check_statement
+from ldiv_db.commands.ask import OfRelease, of_release
 from ldiv_db.commands.console import group_of_commands, open_for_command, show, split_names
-from ldiv_db.commands.options import CatalogOptions, Json, OptionsOf, PolicyFile, grouped
+from ldiv_db.commands.options import CatalogOptions, Database, Json, OptionsOf, PolicyFile, grouped
 from ldiv_db.commands.table_options import Judged
 from ldiv_db.database.catalog import named_table
+from ldiv_db.database.context import working_engine
 from ldiv_db.database.data_files import FileRelation, Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import refused
+from ldiv_db.database.sources import resolve_source
+from ldiv_db.database.steps import Composer
+from ldiv_db.measuring.asking.answer import AskRequest
+from ldiv_db.measuring.asking.columns import policy_of_table
+from ldiv_db.measuring.asking.statement import ask_statement, expand_statement
 from ldiv_db.policy.reading import of_one_table, read_policy
 from ldiv_db.publishing.ledger import RUN_TABLES
 from ldiv_db.recoding.counting import counted_columns, counting_sql, weight_of
@@ -151,6 +158,76 @@ def contract_command(
         found = contract_of(Engine(connection), wanted, name, dialect, _types(types or []))
     text = yaml.safe_dump(found, sort_keys=False, allow_unicode=True, width=120)
     _show({"table": name, "dialect": dialect, "contract": found}, json, text)
+
+
+Published = Annotated[str, typer.Argument(help="The published table there: a table, a view, or a file.")]
+NamedThere = Annotated[str | None, typer.Option("--as", help="The table in the other database, if named otherwise.")]
+
+
+@sql_app.command("ask")
+@grouped
+def ask_command(
+    *,
+    database: Database,
+    table: Published,
+    query: Annotated[str, typer.Argument(help="The question, as `ldiv ask` takes it.")],
+    policy: OfRelease = None,
+    dialect: Annotated[Dialect, typer.Option(help="The SELECT's database.")] = "duckdb",
+    named: NamedThere = None,
+    asked: Annotated[dict[str, Any], OptionsOf(AskRequest)],
+    json: Json = False,
+) -> None:
+    """Print the answer of `ldiv ask` as one SELECT, for a database that has the same table.
+
+    Labels are read in DATABASE, and what they cover stands in the SELECT as rows. It returns a row a figure of a group:
+    the groups (g1), each with whether it is known which that is (k1), figure (its number; 0 is how many rows the group
+    has), low, estimate, high, and how many rows have a label that is `unread`, which is to be 0.
+
+    \b
+    Examples:
+      ldiv sql ask copy.duckdb published.patients "SELECT sex, count(*) FROM t WHERE age < 40 GROUP BY ALL" \\
+        --policy policy.yml --dialect snowflake --as analytics.patients
+    """
+    read, folder = of_release(policy)
+    with open_for_command(database, True) as connection, working_engine(connection) as engine:
+        relation, there = resolve_source(engine, table, Path(), "table"), named_table(named or table, "--as")
+        request = AskRequest(there, query, folder=folder, **asked)
+        at = Composer(dialect, [there.name])
+        text = ask_statement(engine, relation, request, read and policy_of_table(read, str(relation)), at)
+    _show({"table": str(there), "dialect": dialect, "sql": text}, json)
+
+
+@sql_app.command("expand")
+@grouped
+def expand_command(
+    *,
+    database: Database,
+    table: Published,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(help="The columns to spread, by default all of labels; may be repeated."),
+    ] = None,
+    policy: OfRelease = None,
+    dialect: Annotated[Dialect, typer.Option(help="The SELECT's database.")] = "duckdb",
+    named: NamedThere = None,
+    json: Json = False,
+) -> None:
+    """Print a SELECT of the published rows with all values that their labels stand for, each with its weight.
+
+    Labels are read in DATABASE. `sum(weight)` is the estimate of `ldiv ask`. Whole numbers and days are listed, other
+    numbers are the middle of their range. Each column multiplies rows: name those that you need.
+
+    \b
+    Examples:
+      ldiv sql expand copy.duckdb published.patients --policy policy.yml --columns age,sex
+    """
+    read, folder = of_release(policy)
+    with open_for_command(database, True) as connection, working_engine(connection) as engine:
+        relation, there = resolve_source(engine, table, Path(), "table"), named_table(named or table, "--as")
+        wanted, at = split_names(columns or [], set()), Composer(dialect, [there.name])
+        known = read and policy_of_table(read, str(relation))
+        text = expand_statement(engine, relation, wanted, known, folder, at, there)
+    _show({"table": str(there), "dialect": dialect, "sql": text}, json)
 
 
 def _show(document: dict[str, Any], as_json: bool, text: str = "") -> None:

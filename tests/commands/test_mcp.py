@@ -20,7 +20,9 @@ anyio = pytest.importorskip("anyio")
 mcp = pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
 
 FEW = ("--queries", "5", "--tries", "10", "--worlds", "0")
-TOOLS = ["attack", "check", "explain", "measure", "plan", "profile"]
+TOOLS = ["ask", "attack", "check", "explain", "measure", "plan", "profile"]
+#: The arguments of tools: of all but this one none.
+QUERY = {"ask": {"query": "SELECT disease, count(*) FROM t WHERE age < 40 GROUP BY ALL"}}
 
 
 def asked(bed: Any, *words: Any, tools: Any = (), between: Any = lambda: None) -> dict[str, Any]:
@@ -34,9 +36,10 @@ def asked(bed: Any, *words: Any, tools: Any = (), between: Any = lambda: None) -
             listed = (await client.list_tools()).tools
             found["tools"] = sorted(tool.name for tool in listed)
             assert all(tool.annotations.read_only_hint for tool in listed)
-            assert all(not tool.input_schema.get("properties") for tool in listed)
+            taken = {tool.name: [*tool.input_schema.get("properties", {})] for tool in listed}
+            assert {name: keys for name, keys in taken.items() if keys} == {"ask": ["query"]}
             for tool in tools or found["tools"]:
-                answer = await client.call_tool(tool, {})
+                answer = await client.call_tool(tool, QUERY.get(tool, {}))
                 text = "".join(part.text for part in answer.content)
                 found[tool] = text if answer.is_error else answer.structured_content
                 between()
@@ -71,6 +74,7 @@ def test_all_tools_together_tell_what_one_report_does(released: Any) -> None:
     assert (plan["rows_in"], plan["rows_suppressed"]) == (len(PATIENTS), source["utility"]["rows_suppressed"])
     assert explained["policy"] == document["policy"] and explained["residual"] == document["residual"]
     assert explained["protects_if_its_audit_holds"] == document["algorithm"]["protection"]
+    assert found["ask"]["left_out"] == 0 and {one["by"]["disease"] for one in found.pop("ask")["groups"]} <= {*DISEASES}
     secrets = [*DISEASES, *(row[0] for row in PATIENTS), *(row[2] for row in PATIENTS)]
     assert [word for word in secrets if re.search(rf"\b{word}\b", json.dumps(found))] == []
 
@@ -80,7 +84,8 @@ def test_public_answers_need_no_source(released: Any) -> None:
     document = report_on(released, "--public")
     released.sql("DROP TABLE patients")
     found = asked(released, "--public")
-    assert found["tools"] == ["attack", "check", "explain"]
+    assert found["tools"] == ["ask", "attack", "check", "explain"]
+    assert found["ask"]["left_out"] is None and found["ask"]["groups"]
     told = found["check"] | found["attack"]
     assert told == {key: document[key] for key in told} and "source" not in found["explain"]["policy"]
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import itertools
 import random
 import re
+import sqlite3
+from contextlib import closing
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,8 +20,13 @@ import pytest
 from strategies import search, seeded
 
 import ldiv_db
+from ldiv_db.database.context import working_engine
 from ldiv_db.database.errors import PolicyError
+from ldiv_db.database.names import Relation
 from ldiv_db.database.questions import read_question
+from ldiv_db.database.steps import Composer
+from ldiv_db.measuring.asking.answer import AskRequest
+from ldiv_db.measuring.asking.statement import ask_statement, expand_statement
 
 COUNTRIES = {"Norway": "Europe", "Italy": "Europe", "Japan": "Asia", "Korea": "Asia", "Peru": None}
 POLICY = {
@@ -197,7 +204,25 @@ def values_of(column: str, text: str | None, reach: tuple[int, int]) -> list[Any
     return [*("mfx" if text == "*" else text.strip("{}").split(", "))]
 
 
-@search(3, r=seeded)
+def written(con: Any, query: str, folder: Path) -> tuple[str, str, Any]:
+    """The SELECT of rows with weights, and that of the answer here; and what SQLite answers to it of rows."""
+    at, policy = Relation(("pub",)), ldiv_db.parse_policy(POLICY)
+    with working_engine(con) as engine:
+        rows = expand_statement(engine, at, ["age", "country", "sex"], policy, folder, Composer("duckdb", ["pub"]), at)
+        request = AskRequest(at, query, left_out=0, folder=folder)
+        here, there = (ask_statement(engine, at, request, policy, Composer(d, ["pub"])) for d in ("duckdb", "sqlite"))
+
+    def answer(published: list[dict[str, Any]]) -> list[Any]:
+        with closing(sqlite3.connect(":memory:")) as other:
+            other.execute(f"CREATE TABLE pub ({', '.join(published[0])})")
+            signs = ", ".join("?" * len(published[0]))
+            other.executemany(f"INSERT INTO pub VALUES ({signs})", [[*row.values()] for row in published])
+            return other.execute(there).fetchall()
+
+    return rows, here, answer
+
+
+@search(2, r=seeded)
 def test_estimates_are_those_of_rows_spread_over_their_values(folder: Path, r: random.Random) -> None:
     rows = [{**drawn_row(r), "age": r.randrange(10, 40), "sex": r.choice("mfx")} for _ in range(9)]
     rows = [{**row, "country": row["country"] or "Peru"} for row in rows]
@@ -220,11 +245,16 @@ def test_estimates_are_those_of_rows_spread_over_their_values(folder: Path, r: r
                 )
         ((expected,),) = con.execute(f"SELECT coalesce(sum(weight), 0) FROM spread WHERE {where}").fetchall()
         met = con.execute(f"SELECT row_no, sum(weight) FROM spread WHERE {where} GROUP BY row_no").fetchall()
-        bounds = ldiv_db.ask(
-            con, "pub", f"SELECT count(*) FROM t WHERE {where}", POLICY, left_out=0, folder=folder
-        ).groups[0][1][0]
+        query = f"SELECT count(*) FROM t WHERE {where}"
+        bounds = ldiv_db.ask(con, "pub", query, POLICY, left_out=0, folder=folder).groups[0][1][0]
+        rows, asked, answer = written(con, query, folder)
+        ((of_rows,),) = con.execute(f"SELECT coalesce(sum(weight), 0) FROM ({rows}) AS t WHERE {where}").fetchall()
+        (here,) = con.execute(asked).fetchall()
+        (there,) = answer(published)
     assert bounds.estimate == pytest.approx(expected, abs=1e-9)
     assert bounds.low <= sum(share > 1 - 1e-9 for _, share in met) and bounds.high >= len(met)
+    assert of_rows == pytest.approx(expected, abs=1e-9)
+    assert here == there == (1, bounds.low, pytest.approx(bounds.estimate), bounds.high, 0)
     if "age" not in where and "NULL" not in where:  # ages may be no whole numbers, and anything of * NULL
         assert bounds.high == len(met)
 

@@ -1,7 +1,6 @@
 """The answer of a published table to a question: of each group what its source would say, and between which bounds.
 
-The steps are those of one statement, which is run here or written down for a warehouse. There the cells of labels stand
-as rows that are written out: labels are public, and no warehouse has to read them.
+The steps are those of one statement, which is run here; `statement.py` writes it down for another database.
 """
 
 from __future__ import annotations
@@ -12,13 +11,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.names import Relation
 from ldiv_db.database.questions import Asked, Question, read_question
 from ldiv_db.database.requests import asked
-from ldiv_db.database.steps import Composer, OneStatement, Steps
+from ldiv_db.database.steps import OneStatement
 from ldiv_db.display import Shown
 from ldiv_db.measuring.asking.cells import CutAxis
 from ldiv_db.measuring.asking.columns import columns_asked
@@ -167,39 +164,3 @@ def _bounds(figure: Asked, inquiry: Inquiry, found: tuple[Any, Any, Any]) -> Bou
     if figure.function == "count":
         return Bounds(int(low), estimate, int(high))
     return Bounds(low, estimate, high)
-
-
-# -- for another database ------------------------------------------------------------------------------
-
-
-def ask_statement(
-    engine: Engine, table: Table, request: AskRequest, policy: Policy | None, dialect: str, place: Relation
-) -> str:
-    """The answer as one SELECT for the table at `place` in a database of that dialect, whose labels `table` has too.
-
-    A row a figure of a group: the groups, each with whether it is known which that is, figure (its number; 0 is how
-    many rows the group has), low, estimate, high, and how many rows have a label that is `unread`, which is to be 0.
-    """
-    question = read_question(request.query)
-    columns, _ = columns_asked(engine, table, question, policy, Path(request.folder))
-    with engine.scope():
-        inquiry = Inquiry.of(engine, table, question, columns)
-        steps = Composer(dialect, [place.name])
-        labelled = [written_axis(engine, steps, axis) for axis in inquiry.cuts.values()]
-        flow = inquiry.answering(steps, place, labelled, request.left_out or 0)
-        return steps.text(flow.path("list_bounds"), **flow.params("list_bounds"))
-
-
-def written_axis(engine: Engine, steps: Steps, axis: CutAxis) -> CutAxis:
-    """The column with its labels and cells as rows that are written out."""
-    made = []
-    for relation in (axis.labels, axis.cells):
-        columns = {c.name: c.type for c in columns_of(engine, relation) if c.name not in ("rows", "written")}
-        rows = sorted(engine.columns(relation, *columns), key=str)
-        kinds = {name: kind if kind in _WRITTEN else "DOUBLE" for name, kind in columns.items()}
-        made.append(steps.load(f"{relation.name.split('_', 3)[3]}_of_{axis.name}", kinds, rows))
-    return replace(axis, labels=made[0], cells=made[1])
-
-
-#: Types that rows are written in that stand in a statement; sums are whole numbers or lengths.
-_WRITTEN = ("VARCHAR", "BIGINT", "INTEGER", "DOUBLE", "TIMESTAMP", "DATE")

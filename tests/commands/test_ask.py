@@ -1,0 +1,40 @@
+"""`ldiv ask`, `ldiv sql ask` and `ldiv sql expand`, as they are called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+from beds import PATIENTS
+
+QUERY = "SELECT disease, count(*) AS n, avg(age) FROM patients WHERE country = 'Europe' GROUP BY disease"
+
+
+def test_a_release_answers_within_bounds_here_and_as_a_statement(released: Any) -> None:
+    """The source is not read, and the ledger says how many rows were left out."""
+    released.sql("DROP TABLE patients")
+    asked = [released.database, "published.patients"]
+    found = released.call("ask", *asked, QUERY, "--policy", released.policy, "--json").json
+    assert found["left_out"] == 0 and found["notes"] == []
+    for group in found["groups"]:
+        whose = [row for row in PATIENTS if row[2] in ("Norway", "Italy") and row[3] == group["by"]["disease"]]
+        ages = [row[1] for row in whose]
+        figures = (len(ages), sum(ages) / len(ages)) if ages else (0,)
+        for bounds, truth in zip(group["figures"].values(), figures, strict=False):
+            assert bounds["low"] <= truth <= bounds["high"] and bounds["low"] <= bounds["estimate"] <= bounds["high"]
+    text = released.call("sql", "ask", *asked, QUERY, "--policy", released.policy).out
+    rows = duckdb.connect(str(released.database), read_only=True).execute(text.rstrip().rstrip(";")).fetchall()
+    counts = {group: row for group, _, figure, *row in rows if figure == 1}
+    assert counts == {one["by"]["disease"]: [*one["figures"]["n"].values(), 0] for one in found["groups"]}
+    spread = released.call("sql", "expand", *asked, "--policy", released.policy, "--columns", "country", "--json").json
+    with duckdb.connect(str(released.database), read_only=True) as con:
+        ((whole,),) = con.execute(f"SELECT sum(weight) FROM ({spread['sql']})").fetchall()
+    assert round(whole, 9) == len(PATIENTS)
+
+
+def test_what_nobody_says_was_left_out_is_not_known(released: Any) -> None:
+    released.sql("DELETE FROM published.patients WHERE disease = 'Flu'")
+    found = released.call("ask", released.database, "published.patients", QUERY, "--json")
+    assert found.json["left_out"] is None and len(found.json["notes"]) == 2
+    refused = released.call("ask", released.database, "published.patients", f"{QUERY} HAVING n > 1")
+    assert refused.code == 2 and "HAVING is not answered" in refused.err
