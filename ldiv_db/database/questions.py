@@ -126,6 +126,8 @@ def read_question(text: str) -> Question:
     question = Question(_formula(where.this, False) if where else Formula(), items)
     if not question.figures:
         raise refused(KEY, "asks for no figure: count(*), sum(x), avg(x) or median(x)", EXAMPLE)
+    if len({name.lower() for name, _ in items}) < len(items):
+        raise refused(KEY, "has two columns of one name", "name them: count(*) AS people")
     _refuse_groups(tree, question)
     return question
 
@@ -135,7 +137,7 @@ def _refuse_clauses(tree: exp.Select) -> None:
         if tree.args.get(key):
             raise refused(KEY, f"{name} is not answered", EXAMPLE)
     source = tree.args.get("from_") or tree.args.get("from")
-    if source is None or not isinstance(source.this, exp.Table) or not source.this.name:
+    if source is None or not isinstance(source.this, exp.Table) or not isinstance(source.this.this, exp.Identifier):
         raise refused(KEY, "FROM takes the name of one table", EXAMPLE)
     for kind, name in ((exp.Subquery, "a subquery"), (exp.Select, "a subquery"), (exp.Window, "a window")):
         if any(found is not tree for found in tree.find_all(kind)):

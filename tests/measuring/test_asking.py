@@ -190,6 +190,30 @@ def test_the_source_answers_within_the_bounds(folder: Path, r: random.Random) ->
     assert not any(others)  # no row is sure to be where none is
 
 
+@pytest.mark.parametrize(
+    ("column", "labels", "where", "low", "high"),
+    [
+        ("age", ["[20 .. 30]", "*", None, "20+"], "age IS NULL", 1, 2),
+        ("age", ["[20 .. 30]", "*", None, "20+"], "age >= 20", 2, 3),
+        ("age", ["[20 .. 30)", "<=29", "30"], "NOT age >= 30", 2, 2),
+        ("zip", ["80*", "8*", "*", "805", "9*"], "zip LIKE '80%'", 2, 4),
+        ("zip", ["80*", "8*", "*", "805", "9*"], "zip <> '805'", 1, 4),
+        ("country", ["Europe", "Norway", "*", "Asia", None], "country = 'Europe'", 2, 3),
+        ("country", ["Europe", "Norway", "*", "Asia", None], "country NOT LIKE 'Eur%'", 1, 2),
+        ("visit", ["2020", "2020-02", "2020-01-31", "*"], "visit >= DATE '2020-02-01'", 1, 3),
+        ("sex", ["{f, NULL}", "f", "{f, m}"], "sex = 'f'", 1, 3),
+        ("disease", ["flu", None, "hiv"], "disease <> 'flu'", 1, 1),
+    ],
+)
+def test_what_a_label_surely_is_and_may_be(
+    folder: Path, column: str, labels: list[str | None], where: str, low: int, high: int
+) -> None:
+    blank = dict.fromkeys((*KEYS, "disease", "cost"))
+    with filled([], [blank | {column: label} for label in labels]) as con:
+        found = ldiv_db.ask(con, "pub", f"SELECT count(*) FROM t WHERE {where}", POLICY, left_out=7, folder=folder)
+    assert [(one.low, one.high) for _, (one,) in found.groups] == [(low, high + 7)]
+
+
 def values_of(column: str, text: str | None, reach: tuple[int, int]) -> list[Any]:
     """What a label of whole numbers, of a tree or of a set stands for, each alike."""
     if text is None:
@@ -275,6 +299,9 @@ def test_estimates_are_those_of_rows_spread_over_their_values(folder: Path, r: r
         ("SELECT x, count(*) FROM t GROUP BY y", "GROUP BY does not list"),
         ("SELECT x FROM t GROUP BY x", "asks for no figure"),
         ("SELECT count(*) FROM t ORDER BY 1", "ORDER BY is not answered"),
+        ("SELECT count(*), count(*) FROM t", "two columns of one name"),
+        ("SELECT count(*) FROM read_csv('x.csv')", "FROM takes the name of one table"),
+        ("SELECT count(*) FROM t; SELECT count(*) FROM t", "takes one SELECT"),
         ("DROP TABLE t", "takes one SELECT"),
         ("SELECT count(*", "cannot be read"),
     ],
