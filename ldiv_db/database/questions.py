@@ -16,7 +16,7 @@ import sqlglot
 from sqlglot import exp
 
 from ldiv_db.database.errors import refused
-from ldiv_db.database.names import DIALECT
+from ldiv_db.database.names import DIALECT, Identifier
 
 KEY = "query"
 #: What can be asked.
@@ -130,6 +130,12 @@ def read_question(text: str) -> Question:
         raise refused(KEY, "has two columns of one name", "name them: count(*) AS people")
     _refuse_groups(tree, question)
     return question
+
+
+def count_by(columns: Sequence[str]) -> str:
+    """The question how many rows each combination of values of the columns has."""
+    names = ", ".join(Identifier(column).sql() for column in columns)
+    return f"SELECT {names}, count(*) FROM source GROUP BY {names}"
 
 
 def _refuse_clauses(tree: exp.Select) -> None:

@@ -10,10 +10,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from ldiv_db.attacking.attacks import Attacks, of_most_known
 from ldiv_db.attacking.base import ABOVE, WITHIN, held_against
+from ldiv_db.database.errors import PolicyError
+from ldiv_db.database.questions import count_by
+from ldiv_db.measuring.asking.answer import AskRequest, answer
 from ldiv_db.publishing.fingerprints import versions
 from ldiv_db.reporting.attempts import attempts_on, verdicts
 from ldiv_db.reporting.release_facts import audit_document
@@ -117,7 +121,25 @@ def _data(subject: Reported) -> Document:
         "pseudonym": policy.output.person if policy else None,
         **people_counted(policy),
         **({"links": subject.links} if subject.links else {}),
+        **_cells(subject),
     }
+
+
+def _cells(subject: Reported) -> Document:
+    """How many cells of the cross-tables that the policy asks for stand under their values, and with how many rows.
+
+    Nothing is said of columns whose labels do not tell single values.
+    """
+    policy = subject.asked.described
+    if policy is None or not policy.tables_of:
+        return {}
+    names = list(dict.fromkeys(name for table in policy.tables_of for name in table))
+    asked = AskRequest(query=count_by(names), folder=subject.asked.folder)
+    with suppress(PolicyError):
+        found = answer(subject.engine, subject.targets[""], asked, policy, 0, "")
+        rows = [figures[0].low for _, figures in found.groups if figures[0].low]
+        return {"tables_of": {"columns": names, "exact": len(rows), "rows": sum(rows)}}
+    return {}
 
 
 def _recoding_kind(numeric: bool, is_open: bool) -> str:

@@ -76,7 +76,7 @@ def below(cell: tuple[Any, ...], label: tuple[Any, ...]) -> bool:
 
 
 def test_a_release_is_the_same_for_any_order_of_rows_and_threads(con: Any) -> None:
-    rows, releases = people(random.Random(5), 90), []
+    rows, releases = people(random.Random(5), 40), []
     for threads, order in ((1, rows), (2, rows[::-1])):
         con.execute(f"SET threads = {threads}")
         fill(con, "people", COLUMNS, order)
@@ -98,7 +98,7 @@ def test_tables_of_other_columns_are_refused(con: Any, tables: Any, what: str) -
         ldiv_db.plan(con, policy([{"k": 3}], tables_of=tables))
 
 
-def test_plans_and_runs_tell_cells_by_counts_and_values_if_they_may(con: Any) -> None:
+def test_plans_runs_and_reports_tell_cells_by_counts_and_values_if_they_may(con: Any) -> None:
     rows = [(sex, "1a", age, dx) for sex in "mf" for age in range(20, 30) for dx in "uvw"] + [("m", "1b", 20, "u")]
     fill(con, "people", COLUMNS, rows)
     told = [
@@ -106,7 +106,10 @@ def test_plans_and_runs_tell_cells_by_counts_and_values_if_they_may(con: Any) ->
         "tables_of: 1 of 3 cells of zip x sex are exact",
         "tables_of: 2 cells that cannot meet the policy, or joined one that cannot, are 1",
     ]
-    for show_values, more in ((False, []), (True, ["tables_of: one is sex: m, zip: 1*, of 31 rows"])):
-        for call in (ldiv_db.plan, ldiv_db.run):
-            notes = call(con, policy([{"frequency": 2}], algorithm="topdown"), show_values=show_values).notes
-            assert [note for note in notes if note.startswith("tables_of")] == told + more
+    asked = policy([{"frequency": 2}], algorithm="topdown")
+    shown = "tables_of: one is sex: m, zip: 1*, of 31 rows"
+    for call, more in ((ldiv_db.plan, []), (ldiv_db.run, [shown])):
+        notes = call(con, asked, show_values=bool(more)).notes
+        assert [note for note in notes if note.startswith("tables_of")] == told + more
+    data = ldiv_db.report(con, "published", policy=asked, public=True).document["data"]
+    assert data["tables_of"] == {"columns": ["sex", "zip"], "exact": 1, "rows": 30}
