@@ -17,37 +17,53 @@ from ldiv_db.recoding.encoded import Renamed
 
 @dataclass(frozen=True)
 class JoinedTables:
-    """Published tables, and the `rows` of each with whose they are and their places."""
+    """Published tables, and the `rows` of each with whose they are, their places and what they show, as numbers.
+
+    `texts` are what these numbers stand for, by table.
+    """
 
     engine: Engine
     tables: Sequence[PublishedTable]
     rows: Mapping[str, Relation]
+    texts: Mapping[str, Relation]
 
     @classmethod
     def of(cls, engine: Engine, tables: Sequence[PublishedTable], whole: bool = False) -> JoinedTables:
         """The tables joined; rows show their `whole` paths. Raises AuditError if a row belongs to nobody."""
-        found: dict[str, Relation] = {}
+        found, texts = dict[str, Relation](), dict[str, Relation]()
         for table in tables:
             columns = [Renamed(column, value_of(table, called)) for called, column in table.sensitive.items()]
-            found[table.name] = engine.materialise(
-                "joined",
-                "auditing/tables/join_rows",
-                published=table.rows,
-                above=found.get(table.above),
-                number=str(table.number),
-                owner=table.owner,
-                key=table.key,
-                position=table.position,
-                labels=table.labels,
-                sensitive=columns,
-                whole=whole,
-            )
-            if left := engine.count(table.rows) - engine.count(found[table.name]):
+            with engine.scope() as scope:
+                told = engine.view(
+                    "told",
+                    "auditing/tables/join_rows",
+                    published=table.rows,
+                    above=found.get(table.above),
+                    texts=texts.get(table.above),
+                    number=str(table.number),
+                    owner=table.owner,
+                    key=table.key,
+                    position=table.position,
+                    labels=table.labels,
+                    sensitive=columns,
+                    whole=whole,
+                )
+                start = sum(map(engine.count, texts.values()))
+                own = engine.materialise("texts", "auditing/tables/number_texts", rows=told, start=start)
+                params = {"rows": told, "texts": own, "sensitive": columns}
+                rows = engine.materialise("joined", "auditing/tables/number_rows", **params)
+                texts[table.name], found[table.name] = scope.keep(own), scope.keep(rows)
+            if left := engine.count(table.rows) - engine.count(rows):
                 raise AuditError(f"{left:,} rows of {table.name} belong to nobody, or to several")
             if table.above and (again := _repeated(engine, found[table.above])):  # which may stand for rows of nobody
                 what = f"{again:,} keys of {table.above} repeat, so that rows of {table.name} belong to several"
                 raise AuditError(what)
-        return cls(engine, tables, found)
+        return cls(engine, tables, found, texts)
+
+    @property
+    def told(self) -> list[dict[str, Relation]]:
+        """The rows of each table with their texts."""
+        return [{"rows": rows, "texts": self.texts[name]} for name, rows in self.rows.items()]
 
     @property
     def count(self) -> int:
@@ -86,10 +102,6 @@ def with_column(tables: Sequence[PublishedTable], name: str) -> PublishedTable |
     return next((table for table in tables if name in table.sensitive), None)
 
 
-#: The template of rows along their paths from people.
-PATHS = "auditing/tables/list_paths"
-
-
 @dataclass(frozen=True)
 class EveryRow:
     """The readings of joined tables by all rows of people, which they show in their places."""
@@ -105,33 +117,39 @@ class EveryRow:
 
     def subject(self, name: str) -> Subject:
         """All people, each with their values of a sensitive column, or by themselves."""
-        first = self.joined.seen(self.people, name)
-        return replace(first, position="place", again=self.again.again(first, name))
+        first, engine, known = self.joined.seen(self.people, name), self.joined.engine, self.joined.told
+        written = {
+            "labels": engine.view("written", "auditing/tables/write_people", people=self.people, known=known),
+            "place": engine.view("places", "auditing/tables/write_places", known=known),
+        }
+        return replace(first, position="place", written=written, again=self.again.again(first, name))
 
 
 @dataclass(frozen=True)
 class _Again:
-    """The tables joined along their whole paths from people, and what `people` (who, shown) show in all of them."""
+    """The tables joined along their whole paths from people, and what `people` (who, shown) show in all of them.
+
+    Texts are compared by their `codes`.
+    """
 
     engine: Engine
     tables: Sequence[PublishedTable]
+    codes: Relation
     people: Relation
 
     @classmethod
     def of(cls, engine: Engine, tables: Sequence[PublishedTable], rows: int) -> _Again:
         """The reading of tables in which the first found so many rows; raises AuditError if it finds others."""
-        paths = [path_of(tables, table) for table in tables]
-        every = engine.materialise("paths", PATHS, paths=paths, value=None, sensitive=None, whole=False)
-        if rows != engine.count(every):
-            raise AuditError(f"one reading found {rows:,} rows of people, another {engine.count(every):,}")
-        return cls(engine, tables, engine.materialise("sequences", "auditing/tables/list_sequences", rows=every))
+        every, codes = code_paths(engine, tables, rows, whole=False)
+        people = engine.materialise("sequences", "auditing/tables/list_sequences", rows=every)
+        engine.drop(every)
+        return cls(engine, tables, codes, people)
 
     def again(self, first: Subject, name: str) -> Subject:
         """What is read in the place of the first reading of a sensitive column, or of people alone."""
         own, table = with_column(self.tables, name), self.people
         if own is not None:
-            told = {"value": own.sensitive[name], "sensitive": Identifier(name), "whole": False}
-            rows = self.engine.materialise("paths", PATHS, paths=[path_of(self.tables, own)], **told)
+            rows = code_values(self.engine, self.tables, own, name, self.codes, whole=False)
             known: list[ColumnName] = ["who", "turn", name]
             table = self.engine.join("again", rows, self.people, "who", left_columns=known, right_columns=["shown"])
         return replace(first, table=table, labels=["shown"], person="who", position="turn")
@@ -141,3 +159,31 @@ def path_of(tables: Sequence[PublishedTable], table: PublishedTable) -> list[Pub
     """The tables from people to this one."""
     above = next((other for other in tables if other.name == table.above), None)
     return [*(path_of(tables, above) if above else ()), table]
+
+
+def code_paths(engine: Engine, tables: Sequence[PublishedTable], rows: int, whole: bool) -> tuple[Relation, Relation]:
+    """All rows along their paths from people (who, turn, shown), of which the last two are codes, and these.
+
+    Raises AuditError if there are not so many rows as the first reading found.
+    """
+    paths = [path_of(tables, table) for table in tables]
+    every = engine.view("paths", _PATHS, paths=paths, value=None, sensitive=None, whole=whole)
+    codes = engine.materialise("codes", "auditing/tables/code_texts", paths=every)
+    coded = engine.materialise("coded", _CODED, paths=every, codes=codes, sensitive=None)
+    if rows != engine.count(coded):
+        raise AuditError(f"one reading found {rows:,} rows of people, another {engine.count(coded):,}")
+    return coded, codes
+
+
+def code_values(
+    engine: Engine, tables: Sequence[PublishedTable], own: PublishedTable, name: str, codes: Relation, whole: bool
+) -> Relation:
+    """(who, turn, the sensitive column, shown): the rows of a table along their path, by the codes of all."""
+    sensitive = Identifier(name)
+    told = {"paths": [path_of(tables, own)], "value": own.sensitive[name], "sensitive": sensitive, "whole": whole}
+    rows = engine.view("paths", _PATHS, **told)
+    return engine.materialise("coded", _CODED, paths=rows, codes=codes, sensitive=sensitive)
+
+
+#: The templates of rows along their paths from people, as texts and as codes.
+_PATHS, _CODED = "auditing/tables/list_paths", "auditing/tables/code_rows"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ldiv_db.auditing.joined_tables import PATHS, JoinedTables, path_of, value_of, with_column
+from ldiv_db.auditing.joined_tables import JoinedTables, code_paths, code_values, value_of, with_column
 from ldiv_db.auditing.overlaps import require_disjoint
 from ldiv_db.auditing.published_table import PublishedTable
 from ldiv_db.auditing.second_reading import CHEAP
@@ -59,12 +59,13 @@ class OneRow:
         own, engine = with_column(self.joined.tables, name), self.joined.engine
         if own is None:
             again = Subject(self.again.known, ["shown"], person="who")
-            return Subject(self.shown, ["labels"], person="person", again=again)
+            return Subject(self.shown, ["labels"], person="person", written=self._written, again=again)
         column = {"value": value_of(own, name), "sensitive": Identifier(name)}
         rows = self.joined.rows[own.name]
         seen = engine.materialise("seen", "auditing/tables/see_values", shown=self.shown, rows=rows, **column)
         again = Subject(self.again.bags(own, name), ["shown"], same=own.same, person="who", lacking=True)
-        return Subject(seen, ["labels"], same=own.same, person="person", lacking=True, again=again)
+        written = self._written
+        return Subject(seen, ["labels"], same=own.same, person="person", lacking=True, written=written, again=again)
 
     def of_rows(self, name: str) -> Subject:
         """The rows of the table of a sensitive column, by what who knows one of them sees."""
@@ -73,8 +74,14 @@ class OneRow:
         column = {"value": value_of(own, name), "sensitive": Identifier(name), "of_people": own.name in self.of_people}
         given = {"people": self.people, "rows": self.joined.rows[own.name]}
         seen = engine.materialise("seen", "auditing/tables/see_known_rows", **given, **column)
-        again = self.again.weighed(own, name)
-        return Subject(seen, ["labels"], same=own.same, person="person", of_known_row=True, again=again)
+        told = Subject(seen, ["labels"], same=own.same, person="person", of_known_row=True, written=self._written)
+        return replace(told, again=self.again.weighed(own, name))
+
+    @property
+    def _written(self) -> dict[str, Relation]:
+        """What the numbers stand for by which people are shown."""
+        told = {"shown": self.shown, "known": self.joined.told}
+        return {"labels": self.joined.engine.view("written", "auditing/tables/write_one_row", **told)}
 
 
 def tables_of_people(joined: JoinedTables) -> frozenset[str]:
@@ -125,6 +132,7 @@ class _Again:
 
     engine: Engine
     tables: Sequence[PublishedTable]
+    codes: Relation
     turns: Relation
     people: Relation
     known: Relation
@@ -132,16 +140,15 @@ class _Again:
     @classmethod
     def of(cls, engine: Engine, tables: Sequence[PublishedTable], rows: int) -> _Again:
         """The reading of tables in which the first found so many rows; raises AuditError if it finds others."""
-        paths = [path_of(tables, table) for table in tables]
-        every = engine.materialise("paths", PATHS, paths=paths, value=None, sensitive=None, whole=True)
-        if rows != engine.count(every):
-            raise AuditError(f"one reading found {rows:,} rows of people, another {engine.count(every):,}")
+        every, codes = code_paths(engine, tables, rows, whole=True)
         alone = [table for table in tables if not table.above]
-        turns = engine.materialise("turns", "auditing/tables/list_single_turns", rows=every, tables=alone)
+        told = {"rows": every, "codes": codes, "tables": alone}
+        turns = engine.materialise("turns", "auditing/tables/list_single_turns", **told)
         own = engine.select_among("own", every, turns, "turn")
         people = engine.materialise("sequences", "auditing/tables/list_sequences", rows=own)
         known = engine.materialise("known", "auditing/tables/list_known", rows=every, people=people, turns=turns)
-        return cls(engine, tables, turns, people, known)
+        engine.drop(own, every)
+        return cls(engine, tables, codes, turns, people, known)
 
     def bags(self, own: PublishedTable, name: str) -> Relation:
         """(shown, who, lacks, the sensitive column): all values of everybody, by what they show."""
@@ -164,5 +171,4 @@ class _Again:
 
     def _values(self, own: PublishedTable, name: str) -> Relation:
         """(who, turn, the sensitive column, shown): the rows of a table along their path."""
-        told = {"value": own.sensitive[name], "sensitive": Identifier(name), "whole": True}
-        return self.engine.materialise("paths", PATHS, paths=[path_of(self.tables, own)], **told)
+        return code_values(self.engine, self.tables, own, name, self.codes, whole=True)

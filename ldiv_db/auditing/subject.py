@@ -78,6 +78,8 @@ class Subject:
     again: Subject | None = None
     #: Whether a row stands for somebody of the class who has no row of values, where its column `lacks` says so.
     lacking: bool = False
+    #: The texts (number, text) for the numbers of a class column, by its name, where these stand in place of texts.
+    written: Mapping[str, Relation] = field(default_factory=dict)
     #: Whether a value weighs for a person its share of their rows in the class, one of which is known.
     of_known_row: bool = False
 

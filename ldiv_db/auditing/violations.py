@@ -57,7 +57,7 @@ class Violations:
         params: dict[str, Any] = {
             "measures": measures,
             "mended": mended,
-            "classes": found.listed,
+            "classes": self._shown(found, labels) if self.labels else found.listed,
             "histogram": found.classes.histogram,
             "labels": label_columns(labels, _COLUMNS) if self.labels else [],
             "sensitive": sensitive or None,
@@ -71,6 +71,17 @@ class Violations:
             write(self.into, _TEMPLATE, most=None, **params)
             self._written = True
         self.engine.drop(mended)
+
+    def _shown(self, found: Counted, labels: Sequence[Renamed]) -> Relation:
+        """The classes with texts in place of the numbers that stand for them."""
+        written = found.subject.written
+        if not written:
+            return found.listed
+        columns = [
+            {"column": one.alias, "texts": written.get(one.column.name), "alias": Identifier(f"w{n}")}
+            for n, one in enumerate(labels)
+        ]
+        return self.engine.view("shown", "auditing/tables/write_classes", classes=found.listed, labels=columns)
 
 
 def label_columns(columns: Sequence[Renamed], taken: Sequence[str]) -> list[Renamed]:

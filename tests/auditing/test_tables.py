@@ -14,16 +14,22 @@ from strategies import some
 import ldiv_db
 from ldiv_db import PolicyError
 from ldiv_db.auditing import joined_tables
+from ldiv_db.auditing.audit import Judging
+from ldiv_db.auditing.published_table import PublishedTable
+from ldiv_db.auditing.tables import audit_tables
 from ldiv_db.database import templates
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.publishing import tables_draft
+from ldiv_db.requirements import RequirementSpec
 from tests.auditing import test_audit
 from tests.running.schemas import drawn, fill, policy_of
 
 NAMES = ("patients", "stays", "labs")
 #: Each reading, broken so that all people of one shape are a class: the file, what it says and what it is to say.
-FIRST = (templates, "auditing/tables/show_people.sql.j2", "s.place || s.labels", "s.place")
-SECOND = (templates, "auditing/tables/list_paths.sql.j2", "    AS shown\n", "    || NULL AS shown\n")
+FIRST = (templates, "auditing/tables/show_people.sql.j2", "r.shown", "r.place AS shown")
+SECOND = (templates, "auditing/tables/list_paths.sql.j2", "    )\n    AS shown\n", "    ) || NULL AS shown\n")
 #: Each reading, broken so that a table's rows are of other people: by the labels of what they belong to.
 FIRST_JOIN = (templates, "auditing/tables/join_rows.sql.j2", "a.key = p.{{ owner }}", "a.key = -p.{{ owner }}")
 #: The plan, broken: each person is a class of their own, or the rows of a class have labels of others.
@@ -79,6 +85,21 @@ def test_what_is_wrong_publishes_nothing(
     with pytest.raises(AuditError, match=message):
         run(con, require=[require], seed=8)
     assert snapshot(con) == before
+
+
+@pytest.mark.parametrize("knows_one", [False, True])
+def test_texts_that_are_written_differently_are_no_class(knows_one: bool) -> None:
+    """Neither reading numbers two texts alike, whatever collation their column has."""
+    texts = ["a", "A", "NULL", None, '"a"', "<", ">"]
+    with duckdb.connect(config={"threads": 1}) as con:
+        con.execute("CREATE TABLE people (who INTEGER, label VARCHAR COLLATE NOCASE)")
+        con.executemany("INSERT INTO people VALUES (?, ?)", list(enumerate(texts)))
+        named = {"owner": Identifier("who"), "labels": [Identifier("label")], "key": None, "position": None}
+        table = PublishedTable("people", 1, Relation(("main", "people")), above="", sensitive={}, **named)
+        wanted = {"": [RequirementSpec("k", 2).resolve(None)]}
+        (audit,) = audit_tables(Engine(con), [table], wanted, Judging(twice=True), knows_one)
+    assert [verdict.violating_classes for verdict in audit.verdicts] == [len(texts)]
+    assert [verdict.second for verdict in audit.verdicts] == [len(texts)]
 
 
 NOT_PLANNED = "what was written is not what people were counted in"

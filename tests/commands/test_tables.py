@@ -59,6 +59,7 @@ def test_run_and_check_tell_of_every_table(clinic: Bed) -> None:
     found = json.loads(called.out)
     assert called.code == 1 and found["holds"] is False and found["table"] == "published.patients, published.stays"
     assert {one["sensitive"] for one in found["violations"]} >= {"stays.value", None}
+    assert all(one["labels"].startswith('001:/"') for one in found["violations"])  # texts, and no numbers of them
     clinic.sql("UPDATE published.stays SET who = NULL WHERE who = (SELECT min(who) FROM published.stays)")
     assert "of stays belong to nobody" in clinic.fails(1, *words)
 
