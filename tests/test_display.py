@@ -10,6 +10,7 @@ from tables import fill
 import ldiv_db
 from ldiv_db.auditing.audit import Audits
 from ldiv_db.display import FORMS, Shown
+from ldiv_db.measuring.asking.answer import Bounds
 from ldiv_db.running.preparation import Preparation
 from ldiv_db.running.tables import PreparedTables
 from tests.html_pages import Page
@@ -82,6 +83,12 @@ def test_a_night_of_a_series_looks_as_any_release(con):
 
 def test_every_class_that_is_returned_has_a_form(returned):
     assert set(returned) == {kind for kind in FORMS if issubclass(kind, Shown)}
+
+
+def test_bounds_are_rounded_outwards_on_a_screen():
+    bounds = Bounds(2 / 3, 2 / 3, 1234567.0)
+    shown = str(ldiv_db.Answers("t", (), ("avg(x)",), (((), (bounds,)),), 0, None))
+    assert "0.666667 (0.666666 .. 1,234,570)" in shown
 
 
 def test_a_line_is_one_short_line(returned):

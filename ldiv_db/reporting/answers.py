@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
 
 from ldiv_db.database.errors import count_phrase
 from ldiv_db.display import Part, table_of
 from ldiv_db.measuring.asking.answer import Answers, Bounds
 from ldiv_db.reporting.table_text import notes_text
+
+#: The digits of a figure on a screen.
+_DIGITS = 6
 
 
 def answers_line(found: Answers) -> str:
@@ -35,13 +39,14 @@ def answers_text(found: Answers) -> Iterator[Part]:
 
 
 def _in_words(bounds: Bounds) -> str:
-    low, estimate, high = map(_short, (bounds.low, bounds.estimate, bounds.high))
-    return low if low == high else f"{estimate} ({low} .. {high})"
+    """The estimate between its bounds, which are rounded outwards."""
+    low, high = _short(bounds.low, ROUND_FLOOR), _short(bounds.high, ROUND_CEILING)
+    return low if low == high else f"{_short(bounds.estimate, ROUND_HALF_EVEN)} ({low} .. {high})"
 
 
-def _short(value: Any) -> str:
+def _short(value: Any, rounding: str) -> str:
     if value is None:
         return "-"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:,.6g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        value = Context(prec=_DIGITS, rounding=rounding).create_decimal_from_float(value).normalize()
+    return f"{value:,f}" if isinstance(value, Decimal) else f"{value:,}" if isinstance(value, int) else str(value)
