@@ -26,6 +26,8 @@ SCRIPT = joined_lines("exploration.js")
 _ROOM = 600_000
 #: A policy longer than this is shown by what changes in it.
 _LONGEST_POLICY = 4_000
+#: The groups of rows that are drawn, those that lose most, and what of them is.
+_GROUPS, _PAYING = 8, ("mean LM of a cell", "share of the rows", "left out of these")
 #: What four digits would write as nothing.
 _LEAST = 0.00005
 #: What can be held against risk: what the choice is called, and the axis.
@@ -148,6 +150,8 @@ def _part(found: Exploration, outcome: VariantOutcome) -> Markup:
     loss, label = outcome.loss, outcome.variant.label
     assert loss is not None  # noqa: S101 - it was rehearsed
     bars = [Bar(name, (lost,)) for name, lost in loss.lm_by_column.items()]
+    groups = sorted(outcome.groups, key=lambda group: -group.lm_mean)[:_GROUPS]
+    paying = [Bar(str(group), (group.lm_mean, group.share, group.left_out)) for group in groups]
     return _rendered(
         "variant.html.j2",
         anchor=_anchor(outcome),
@@ -155,6 +159,7 @@ def _part(found: Exploration, outcome: VariantOutcome) -> Markup:
         label=label,
         facts=_facts(found, outcome),
         chart=bar_chart(f"Loss by column, {label}", bars, "mean LM of a cell (0 to 1)"),
+        paying=bar_chart(f"Who pays, {label}", paying, "0 to 1", _PAYING) if paying else None,
         policy=_policy(found, outcome),
     )
 

@@ -278,7 +278,7 @@ def _planned(engine: Engine, context: Context, policy: Policy, request: PlanRequ
     if request.bound:
         ready = replace(ready, bound=_bound(ready, context))
     if request.rehearse:
-        made, _, _ = rehearsed(ready, 1)
+        made, *_ = rehearsed(ready, 1)
         ready = replace(ready, tried=made.search.get("tried", ()))
     return ready
 
@@ -299,15 +299,15 @@ def _efforts(algorithm: Auto, task: Task) -> dict[str, float]:
     return seconds
 
 
-def rehearsed(ready: PreparedRun, workers: int | None) -> tuple[Plan, Loss, Relation]:
-    """Do all that a run does, with a TEMP table in place of the release; raises as a run does."""
+def rehearsed(ready: PreparedRun, workers: int | None) -> tuple[Plan, Loss, NewClasses, Relation]:
+    """Do all that a run does, with a TEMP table of its classes in place of the release; raises as a run does."""
     made, recoding = work_out(ready, workers)
     loss, _ = measured(ready, recoding)
     classes = new_classes(ready, recoding)
     release = classes.table()
     with ready.task.engine.scope():
         classes.audits(release)
-    return made, loss, release
+    return made, loss, classes, release
 
 
 def _answers(ready: PreparedRun, classes: NewClasses) -> tuple[tuple[Answer, ...], list[str]]:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from ldiv_db.attacking.gains import Attack
 from ldiv_db.display import Printed, fields_of
 from ldiv_db.measuring.answers import Answer
+from ldiv_db.recoding.groups import GroupLoss
 from ldiv_db.recoding.loss import CountErrors, Loss, Precision
 from ldiv_db.running.exploring.question import Objective
 from ldiv_db.running.exploring.variants import Variant
@@ -77,6 +78,8 @@ class VariantOutcome:
     risk: Risk | None = None
     #: The answers to the queries that the policy is to preserve.
     answers: tuple[Answer, ...] = ()
+    #: Who pays: what groups of rows lose.
+    groups: tuple[GroupLoss, ...] = ()
 
     @property
     def answers_error(self) -> float:
@@ -115,6 +118,7 @@ class VariantOutcome:
             "answers": [answer.as_dict() for answer in self.answers],
             "error": self.answers_error if self.answers else None,
             "counts": loss.counts and loss.counts.as_dict(),
+            "groups": [group.as_dict() for group in self.groups],
         }
 
 

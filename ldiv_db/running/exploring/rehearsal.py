@@ -32,9 +32,10 @@ from ldiv_db.measuring.measure import answers_of
 from ldiv_db.policy.changes import over_earlier
 from ldiv_db.policy.resolve import Resolved, Source
 from ldiv_db.policy.tables import named_in
+from ldiv_db.publishing.draft import NewClasses
 from ldiv_db.recoding.encode import Coding, read_source
+from ldiv_db.recoding.groups import lost_by_group
 from ldiv_db.recoding.loss import Loss
-from ldiv_db.requirements import Requirement
 from ldiv_db.running.exploring.outcomes import Status, VariantOutcome, risk_of
 from ldiv_db.running.exploring.variants import Variant
 from ldiv_db.running.preparation import check_ready, make_ready
@@ -55,6 +56,7 @@ class Job:
     algorithm: Algorithm | None = None
     coding: Coding | None = None
     refused: str = ""
+    show_values: bool = False
 
     @property
     def asks_a_view(self) -> bool:
@@ -66,29 +68,28 @@ class Job:
         """All that a run does, with a TEMP table in place of the release, and what attacks on that gain."""
         resolved, algorithm, coding = self.resolved, self.algorithm, self.coding
         assert resolved and algorithm and coding  # noqa: S101 - it was not refused
-        made, loss, release, requirements = self._made(engine, resolved, algorithm, replace(coding, engine=engine))
+        made, loss, classes, release = self._made(engine, resolved, algorithm, replace(coding, engine=engine))
         name = made.algorithm or algorithm.name
         released, sensitive = resolved.released, resolved.policy.sensitive
         ids = next(iter(released.class_ids), None)
         columns = Columns(released.identifying, sensitive, resolved.required.specs, ids, folder=resolved.folder)
         risk = risk_of(attack_table(engine, release, columns, Knowledge()).attacks)
         answers = answers_of(engine, release, resolved, self.variant.policy.preserve)
-        l = l_of(name, requirements, made.l)
-        return VariantOutcome(self.variant, "done", "", name, l, loss, risk, answers)
+        l = l_of(name, [one for own in classes.requirements.values() for one in own], made.l)
+        groups = lost_by_group(engine, classes.encoded, classes.recoding, self.show_values)
+        return VariantOutcome(self.variant, "done", "", name, l, loss, risk, answers, groups)
 
     def _made(
         self, engine: Engine, resolved: Resolved, algorithm: Algorithm, coding: Coding
-    ) -> tuple[Plan, Loss | None, Relation, Sequence[Requirement]]:
-        """The plan, what it loses, the release, and what was required; of a series the first release."""
+    ) -> tuple[Plan, Loss | None, NewClasses, Relation]:
+        """The plan, what it loses, its classes, and their rows; of a series the first release."""
         if self.variant.policy.is_series:
             draft = plan_classes(first_start(engine, resolved), Context(workers=1), coding, coding.snapshot)
-            asked = [one for own in draft.classes.requirements.values() for one in own]
-            return draft.plan, draft.loss, draft.rehearsed(), asked
+            return draft.plan, draft.loss, draft.classes, draft.rehearsed()
         ready = make_ready(engine, Listener(), resolved, algorithm, coding.encode())
         check_ready(ready, show_values=False)
-        made, loss, release = rehearsed(ready, 1)
-        name = made.algorithm or ready.algorithm.name
-        return replace(made, algorithm=name), loss, release, ready.task.requirements
+        made, loss, classes, release = rehearsed(ready, 1)
+        return replace(made, algorithm=made.algorithm or ready.algorithm.name), loss, classes, release
 
     def moved(self, move: Callable[[Relation], Relation]) -> Job:
         """The same with its codes where `move` takes them."""
@@ -128,7 +129,7 @@ class Codes:
 
     def __init__(self, engine: Engine, show_values: bool = False):
         self._engine = engine
-        self._show_values = show_values
+        self.show_values = show_values
         self._read: dict[tuple[str, ...], Coding] = {}
 
     def of(self, source: Source) -> Coding:
@@ -137,7 +138,7 @@ class Codes:
         names = () if source.nulls == "value" else tuple(qi.name for qi in source.quasi_identifiers)
         if names not in self._read:
             is_over_time = source.key is not None
-            shown = self._show_values
+            shown = self.show_values
             self._read[names] = read_source(self._engine, source, shown, not is_over_time, is_over_time)
         return self._read[names].generalising(source)
 
@@ -146,7 +147,7 @@ def job_of(engine: Engine, variant: Variant, folder: Path, codes: Codes) -> Job:
     """The variant ready to be rehearsed, or refused with the reason."""
     try:
         resolved, algorithm = resolve_algorithm(engine, variant.policy, folder)
-        return Job(variant, resolved, algorithm, codes.of(resolved.source))
+        return Job(variant, resolved, algorithm, codes.of(resolved.source), show_values=codes.show_values)
     except PolicyError as error:
         return Job(variant, refused=error.message)
 
