@@ -39,7 +39,6 @@ from ldiv_db.algorithms.neighbours.regroup import REGROUP
 from ldiv_db.algorithms.neighbours.several import improve_all
 from ldiv_db.algorithms.neighbours.trades import FLOWS, TRADES
 from ldiv_db.algorithms.priced.priced import needed, priced
-from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.steps import OneStatement
@@ -91,11 +90,7 @@ MANY_COLUMNS, FEW_CELLS = 32, 100_000
 
 def recode(task: Task, plan: Plan) -> Recoding:
     """The recoding by which the plan's classes are published."""
-    return _recoding(task.engine, task, plan)
-
-
-def _recoding(engine: Engine, task: Task, plan: Plan) -> Recoding:
-    return plan_recoding(engine, task.encoded, plan, task.forms)
+    return plan_recoding(task.engine, task.encoded, plan, task.forms)
 
 
 def mean_loss(task: Task, plan: Plan) -> float:
@@ -128,11 +123,18 @@ def _unweighted(task: Task, plan: Plan) -> float:
 
 
 def _lost(task: Task, plan: Plan) -> dict[str, float]:
-    """The LM of what a plan would publish by quasi-identifier: in one statement if these are few, without sets."""
-    is_plain = len(task.encoded.axes) <= MANY_COLUMNS and {"label", "bounds"}.issuperset(task.forms.values())
-    with task.engine.scope():
-        steps: Any = OneStatement(task.engine) if is_plain else task.engine  # nothing is read of such steps
-        return lost_by_column(steps, task.encoded, _recoding(steps, task, plan))
+    """The LM of what a plan would publish by quasi-identifier: a few of these in one statement, if none is of sets."""
+    engine, encoded, lost = task.engine, task.encoded, dict[str, float]()
+    with engine.scope():
+        if not {"label", "bounds"}.issuperset(task.forms.values()):
+            return lost_by_column(engine, encoded, recode(task, plan))
+        if len(encoded.axes) > MANY_COLUMNS and plan.classes is None:  # bounds are those of all statements
+            plan = replace(plan, classes=encoded.bound_classes(engine, plan.assigned, "classes", plan.dealt))
+        for first in range(0, len(encoded.axes), MANY_COLUMNS):
+            some = replace(encoded, axes=encoded.axes[first : first + MANY_COLUMNS])
+            steps: Any = OneStatement(engine)  # nothing is read of such steps
+            lost |= lost_by_column(steps, some, plan_recoding(steps, some, plan, task.forms))
+    return lost
 
 
 def improvements(task: Task, algorithm: str, effort: Effort) -> tuple[Pass, ...]:
