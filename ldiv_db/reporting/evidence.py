@@ -15,6 +15,7 @@ from typing import Any
 
 from ldiv_db.attacking.attacks import Attacks, of_most_known
 from ldiv_db.attacking.base import ABOVE, WITHIN, held_against
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.errors import PolicyError
 from ldiv_db.database.questions import count_by
 from ldiv_db.measuring.asking.answer import AskRequest, answer
@@ -128,17 +129,25 @@ def _data(subject: Reported) -> Document:
 def _cells(subject: Reported) -> Document:
     """How many cells of the cross-tables that the policy asks for stand under their values, and with how many rows.
 
-    Nothing is said of columns whose labels do not tell single values.
+    For internal eyes also how many have as many rows in the source. Nothing is said of columns whose labels do not tell
+    single values.
     """
     policy = subject.asked.described
     if policy is None or not policy.tables_of:
         return {}
     names = list(dict.fromkeys(name for table in policy.tables_of for name in table))
     asked = AskRequest(query=count_by(names), folder=subject.asked.folder)
+
+    def cells(table: Table) -> dict[tuple[Any, ...], int]:
+        found = answer(subject.engine, table, asked, policy, 0, "")
+        return {values: figures[0].low for values, figures in found.groups if figures[0].low}
+
     with suppress(PolicyError):
-        found = answer(subject.engine, subject.targets[""], asked, policy, 0, "")
-        rows = [figures[0].low for _, figures in found.groups if figures[0].low]
-        return {"tables_of": {"columns": names, "exact": len(rows), "rows": sum(rows)}}
+        own = cells(subject.targets[""])
+        told = {"columns": names, "exact": len(own), "rows": sum(own.values())}
+        if subject.sources and not (subject.asked.public or policy.weight):
+            told["as_in_source"] = len(own.items() & cells(subject.sources[""]).items())
+        return {"tables_of": told}
     return {}
 
 
