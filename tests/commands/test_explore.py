@@ -60,7 +60,7 @@ def test_the_page_and_hostile_names(bed: Any) -> None:
     parts = {one["attrs"]["id"] for one in page.of("article")}
     links = {one["attrs"]["href"][1:] for one in page.of("a")}
     assert links == parts and len(parts) == 3
-    assert len(page.of("svg")) == 2 * 2 + len(parts)  # maps of both risks by loss and error of counts; each variant
+    assert len(page.of("svg")) == 2 * 2 + 2 * len(parts)  # maps of both risks; each variant, and who pays in it
     assert all(one["attrs"]["aria-label"] for one in page.of("svg"))
     assert "\ufffd" not in text and "infeasible" in text
     assert "http" not in text and not {"link", "img", "iframe", "object"} & page.tags()
