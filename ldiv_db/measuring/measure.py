@@ -245,7 +245,7 @@ class _Measuring:
             errors = measure_queries(engine, both, tries, draws, kept, wanted.seed)
             measured = replace(measured, queries=errors)
         if besides.spreads:
-            measured = replace(measured, spreads=compare_columns(engine, found, sensitive))
+            measured = replace(measured, spreads=compare_columns(engine, found, sensitive, numbered))
         if besides.preserve is not None:
             measured = replace(measured, answers=ask(engine, source, both, numbered, besides.preserve))
         return replace(measured, loss=loss)

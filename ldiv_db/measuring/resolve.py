@@ -160,7 +160,8 @@ MOST_BINS = 24
 class Spread:
     """The rows of a column's bins in the source and in the release; NULL is a value, and stands last.
 
-    `edges` are the places of the values at which bins begin, from 0, and after which the last one ends.
+    `edges` are the places of the values at which bins begin, from 0, and after which the last one ends. `lost` is the
+    mean LM of all cells of the published rows of each bin, None where there are none.
     """
 
     column: str
@@ -169,16 +170,19 @@ class Spread:
     edges: tuple[int, ...]
     before: tuple[float, ...]
     after: tuple[float, ...]
+    lost: tuple[float | None, ...]
 
 
 def compare_columns(
-    engine: Engine, quasi_identifiers: Sequence[ResolvedColumn], sensitive: Sequence[ResolvedColumn]
+    engine: Engine, keys: Sequence[ResolvedColumn], sensitive: Sequence[ResolvedColumn], numbered: Relation
 ) -> tuple[Spread, ...]:
-    """The distributions of all columns."""
-    compared = [_compare(engine, column, "quasi-identifier") for column in quasi_identifiers]
-    for column in sensitive:
+    """The distributions of all columns, and who pays: `numbered` are the published combinations of their values."""
+    compared = []
+    for column in (*keys, *sensitive):
         with engine.scope():
-            compared.append(_compare(engine, _ranked(engine, column), "sensitive"))
+            paid = engine.materialise("paid", "measuring/sum_paid", numbered=numbered, column=column.code, columns=keys)
+            of, role = (column, "quasi-identifier") if column in keys else (_ranked(engine, column), "sensitive")
+            compared.append(_compare(engine, of, role, paid, len(keys)))
     return tuple(compared)
 
 
@@ -188,14 +192,14 @@ def _ranked(engine: Engine, column: ResolvedColumn) -> ResolvedColumn:
     return replace(column, dictionary=ranks, spans=spans)
 
 
-def _compare(engine: Engine, column: ResolvedColumn, role: str) -> Spread:
+def _compare(engine: Engine, column: ResolvedColumn, role: str, paid: Relation, cells: int) -> Spread:
     count = min(MOST_BINS, column.leaves)
     edges = [-(-number * column.leaves // count) for number in range(count + 1)] if count else [0]
     bins = _bins(engine, edges, column.first)
-    rows = column.flow(engine).rows("compare_column", bins=bins)
-    engine.drop(bins)
+    rows = column.flow(engine).rows("compare_column", bins=bins, paid=paid)
     before, after = ([int(row[place]) / LOSS_UNIT for row in rows] for place in (1, 2))
-    return Spread(column.name, role, column.leaves, tuple(edges), tuple(before), tuple(after))
+    lost = tuple(int(lost) / int(units) / cells if units else None for _, _, units, lost in rows)
+    return Spread(column.name, role, column.leaves, tuple(edges), tuple(before), tuple(after), lost)
 
 
 def _bins(engine: Engine, edges: Sequence[int], first: int) -> Relation:

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +148,9 @@ def _columns(spreads: Sequence[Document]) -> Iterator[ReportFigure]:
         axes = Axes(f"place among the {number(spread['values'])} values, {order}", "share of rows (%)", whole=True)
         chart = histogram(spread["column"], bins, axes, later=Later(later, ("before", "after")))
         yield ReportFigure(f"{spread['column']}, before and after", chart)
+        paid = [replace(one, count=lost or 0.0) for one, lost in zip(later, spread["lost"], strict=True)]
+        chart = histogram(f"{spread['column']}, who pays", paid, replace(axes, y="mean LM of all cells (0 to 1)"))
+        yield ReportFigure(f"{spread['column']}, who pays", chart)
 
 
 def _shares(rows: Sequence[float]) -> list[float]:

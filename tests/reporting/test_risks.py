@@ -117,13 +117,18 @@ def test_distributions_by_hand(hospital, document):
     values, bins = sorted(ages), spreads["age"]["edges"]
     before = [sum(ages[value] for value in values[low:high]) for low, high in itertools.pairwise(bins)]
     assert spreads["age"]["before"] == before
-    after = [0.0] * len(before)
-    for (label,), rows in classes_of(hospital, "published", ["age"]).items():
+    after, lost = [0.0] * len(before), [0.0] * len(before)
+    for (label, other), rows in classes_of(hospital, "published", ["age", HOSTILE]).items():
         low, _, high = re.fullmatch(r"\[?(\d+)( \.\. (\d+)\])?", label).groups()
         covered = [place for place, value in enumerate(values) if int(low) <= value <= int(high or low)]
+        loss = (int(high or low) - int(low)) / (values[-1] - values[0]) / 2 + (other == "*") / 2
         for place in covered:
-            after[next(b for b in range(len(before)) if bins[b] <= place < bins[b + 1])] += rows / len(covered)
+            bin_ = next(b for b in range(len(before)) if bins[b] <= place < bins[b + 1])
+            after[bin_] += rows / len(covered)
+            lost[bin_] += loss * rows / len(covered)
     assert spreads["age"]["after"] == pytest.approx(after, abs=1e-6)
+    paid = [total / rows if rows else None for total, rows in zip(lost, after, strict=True)]
+    assert spreads["age"]["lost"] == pytest.approx(paid, abs=1e-6)
     diseases = sorted(collections.Counter(classes_of(hospital, "patients", ["disease"])).values(), reverse=True)
     assert spreads["disease"]["before"] == spreads["disease"]["after"] == diseases
     for spread in spreads.values():
