@@ -115,15 +115,20 @@ class Recoding:
     dealt: Identifier | None = None
 
 
-def plan_recoding(engine: Engine, encoded: Encoded, assignment: Assignment, forms: Mapping[str, Form]) -> Recoding:
-    """The recoding of rows assigned to classes; `forms` says as what a quasi-identifier is published, if not labels."""
+def plan_recoding(
+    engine: Engine, encoded: Encoded, assignment: Assignment, forms: Mapping[str, Form], priced: bool = False
+) -> Recoding:
+    """The recoding of rows assigned to classes; `forms` says as what a quasi-identifier is published, if not labels.
+
+    One that is only `priced`, of labels and bounds, has losses and need not say what is published.
+    """
     assigned, dealt = assignment.assigned, assignment.dealt
     classes = _bounded(engine, encoded, assignment, {name for name, form in forms.items() if form == "set"})
     rows = encoded.members(dealt)
     flow = EngineFlow(engine, "recoding/publish", rows=rows, assigned=assigned, classes=classes, unit=LOSS_UNIT)
-    spans = [_labelled(flow, axis, forms.get(axis.name, "label")) for axis in encoded.axes]
+    spans = [_labelled(flow, axis, forms.get(axis.name, "label"), priced) for axis in encoded.axes]
     if assignment.stars:
-        spans = [_starred(flow, span) for span in spans]
+        spans = [_starred(flow, span, priced) for span in spans]
     told: Mapping[str, Callable[..., Spans]] = {"set": _set, "mean": _centred, "median": _centred}
     if any(span.form in told for span in spans):
         flow.know(dealt=dealt)
@@ -156,16 +161,18 @@ def label_spans(engine: Engine, axis: Axis, classes: Relation, form: Form = "lab
     return _labelled(EngineFlow(engine, "recoding/publish", classes=classes, unit=LOSS_UNIT), axis, form)
 
 
-def _labelled(flow: EngineFlow, axis: Axis, form: Form) -> Spans:
+def _labelled(flow: EngineFlow, axis: Axis, form: Form, priced: bool = False) -> Spans:
     name, labelled = f"spans_{axis.code.name}", {"axis": axis}
     if axis.nodes is not None:
         return Spans(axis, flow.step(name, "label_tree_spans", **labelled), form)
-    return Spans(axis, flow.step(name, "label_number_spans", bounds=form == "bounds", **labelled), form)
+    told = {"bounds": form == "bounds", "priced": priced}
+    return Spans(axis, flow.step(name, "label_number_spans", **told, **labelled), form)
 
 
-def _starred(flow: EngineFlow, span: Spans) -> Spans:
+def _starred(flow: EngineFlow, span: Spans, priced: bool) -> Spans:
     """The spans with stars in place of the whole domain; the spans as they were are dropped."""
-    labels = [shown.value for shown in span.shown if shown.value.name != "centre"]
+    is_told = not priced or span.axis.nodes is not None
+    labels = [shown.value for shown in span.shown if is_told and shown.value.name != "centre"]
     shown = {"shown": labels, "bounds": span.form == "bounds"}
     name = f"starred_{span.axis.code.name}"
     starred = flow.step(name, "star_spans", spans=span.relation, axis=span.axis, **shown)

@@ -123,7 +123,10 @@ def _unweighted(task: Task, plan: Plan) -> float:
 
 
 def _lost(task: Task, plan: Plan) -> dict[str, float]:
-    """The LM of what a plan would publish by quasi-identifier: a few of these in one statement, if none is of sets."""
+    """The LM of what a plan would publish by quasi-identifier: a few of these in one statement, if none is of sets.
+
+    Labels are not written for that.
+    """
     engine, encoded, lost = task.engine, task.encoded, dict[str, float]()
     with engine.scope():
         if not {"label", "bounds"}.issuperset(task.forms.values()):
@@ -133,7 +136,7 @@ def _lost(task: Task, plan: Plan) -> dict[str, float]:
         for first in range(0, len(encoded.axes), MANY_COLUMNS):
             some = replace(encoded, axes=encoded.axes[first : first + MANY_COLUMNS])
             steps: Any = OneStatement(engine)  # nothing is read of such steps
-            lost |= lost_by_column(steps, some, plan_recoding(steps, some, plan, task.forms))
+            lost |= lost_by_column(steps, some, plan_recoding(steps, some, plan, task.forms, priced=True))
     return lost
 
 
