@@ -28,7 +28,9 @@ def check_command(
     asked: Annotated[dict[str, Any], OptionsOf(AuditRequest)],
     violations: Annotated[bool, typer.Option("--violations", help="List the classes that fail.")] = False,
     into: Annotated[str | None, typer.Option(help="Write all classes that fail to this new table.")] = None,
-    labels: Annotated[bool, typer.Option("--labels", help="List their quasi-identifiers as well.")] = False,
+    labels: Annotated[
+        bool, typer.Option("--labels", help="List the quasi-identifiers of failing classes as well.")
+    ] = False,
     show_values: Annotated[bool, typer.Option("--show-values", help="List their sensitive values as well.")] = False,
     most: Annotated[
         int, typer.Option(min=1, max=1_000_000, help="How many classes to list for each requirement.")

@@ -76,7 +76,9 @@ def check_command(
     types: Types = None,
     judged: Judged,
     asked: Annotated[dict[str, Any], OptionsOf(AuditRequest, without=["twice", "position"])],
-    labels: Annotated[bool, typer.Option("--labels", help="List their quasi-identifiers as well.")] = False,
+    labels: Annotated[
+        bool, typer.Option("--labels", help="List the quasi-identifiers of failing classes as well.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Print the audit of a table as one SELECT: no row comes back if the table meets all requirements.

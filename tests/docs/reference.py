@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 from os.path import relpath
@@ -24,10 +24,32 @@ FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference"
 _EXAMPLES = re.compile(r"\n\s*Examples?:\n(?P<examples>(?:[ ]+\S.*\n?)+)")
 #: The choices of an option, which versions of typer put into brackets of different kinds.
 _CHOICES = re.compile(r"\w+(?:\|\w+)+")
+#: What parts paragraphs.
+_BREAK = "\n\n"
 #: So many examples of a command are on the page, of those of groups none; `--help` has them all.
 _EXAMPLES_SHOWN, _ALONE = 1, 2
-#: What so many commands take in the same words stands once; what so many take, its sections do not name again.
-_MANY, _MOST = 2, 7
+#: What so many commands take in the same words stands first, and their sections do not name it again.
+_MOST = 7
+#: What several commands take stands once, under the first of these that one of them fits; see `homes`.
+_FAMILIES = {"Policies": {"run"}, "Audits": {"check"}, "Attacks and reports": {"attack", "report"}}
+#: Where a page explains a command, the reference has its first sentence and the link; `--help` has all of it.
+_EXPLAINED = {
+    "ldiv profile": "../how-to/warehouse.md#let-profile-write-the-policy",
+    "ldiv measure": "auditing.md#measure",
+    "ldiv ask": "../how-to/use-a-release.md",
+    "ldiv attack": "auditing.md#attack",
+    "ldiv report": "../how-to/reports.md",
+    "ldiv run": "../how-to/warehouse.md#plan-and-run",
+    "ldiv runs": "result.md#the-ledger",
+    "ldiv explore": "../how-to/explore.md",
+    "ldiv check": "auditing.md#check",
+    "ldiv taxonomy": "../how-to/taxonomies.md",
+    "ldiv release": "../how-to/releases.md",
+    "ldiv sql": "sql.md",
+    "ldiv doctor": "../how-to/warehouse.md#try-it-on-your-account",
+    "ldiv mcp": "../how-to/reports.md#for-agents",
+    "ldiv dbt": "../how-to/dbt.md",
+}
 _FUNCTIONS = (
     "run",
     "plan",
@@ -57,34 +79,42 @@ def plain(text: str) -> str:
 
 def commands() -> str:
     """The page of the command line: what several commands take stands once, before them."""
-    times = Counter(_all_lines())
-    shared = {line: found >= _MOST for line, found in times.items() if found >= _MANY}
-    most, several = ([line for line, is_common in shared.items() if is_common is wanted] for wanted in (True, False))
+    shared = homes()
+    lines: dict[str, list[str]] = defaultdict(list)
+    for line, home in shared.items():
+        lines[home].append(line)
     head = [
         "# Commands",
-        "`ldiv COMMAND --help` says the same, with more examples; `python -m tests.docs.reference` writes this page.",
-        "With `--json` a command prints one JSON object, on a failure one with the key `error`"
-        " ([errors and exit codes](result.md#errors)). `ldiv --install-completion` makes bash, zsh and fish complete"
-        " words.",
+        "`ldiv COMMAND --help` says more of each. With `--json` a command prints one JSON object, on"
+        " a failure one with the key `error` ([errors and exit codes](result.md#errors)). `ldiv --install-completion`"
+        " makes bash, zsh and fish complete words.",
         "## What most commands take",
-        "\n".join(most),
+        "\n".join(lines[""]),
         "## What several commands take",
-        "\n".join(several),
+        *(f"### {title}\n\n" + "\n".join(lines[title]) for title in _FAMILIES),
     ]
     for name in COMMANDS:
         head += list(command(f"ldiv {name}", command_of(name), shared))
     return "\n\n".join(head) + "\n"
 
 
-def _all_lines() -> Iterator[str]:
-    """The arguments and options of all commands, those of groups included."""
-    left = [command_of(name) for name in COMMANDS]
-    while left:
-        found = left.pop(0)
-        if hasattr(found, "commands"):
-            left += found.commands.values()
-        else:
-            yield from parameters_of(found)
+def homes() -> dict[str, str]:
+    """Where each line that several commands have stands: "" for most, else a family, or the group that alone has it."""
+    takers: dict[str, set[str]] = defaultdict(set)
+    for name in COMMANDS:
+        found = command_of(name)
+        for inner, part in getattr(found, "commands", {"": found}).items():
+            for line in parameters_of(part):
+                takers[line].add(f"{name} {inner}".strip())
+    found_homes = {}
+    for line, names in takers.items():
+        family = next((title for title, those in _FAMILIES.items() if those & names), None)
+        groups = {name.split()[0] for name in names}
+        if len(names) >= _MOST:
+            found_homes[line] = ""
+        elif len(names) > 1 and (family or len(groups) == 1):
+            found_homes[line] = family or f"ldiv {groups.pop()}"
+    return found_homes
 
 
 def parameters_of(found: Any) -> list[str]:
@@ -93,30 +123,32 @@ def parameters_of(found: Any) -> list[str]:
     return [line_of(parameter, context) for parameter in found.params if not parameter.hidden]
 
 
-def command(name: str, found: Any, shared: Mapping[str, bool], level: int = 2) -> Iterator[str]:
-    """The section of a command, and of those of a group one by one; of what is `shared` the names, if they are rare."""
+def command(name: str, found: Any, shared: Mapping[str, str], level: int = 2) -> Iterator[str]:
+    """The section of a command, and of those of a group one by one; of what stands elsewhere the names."""
     said = inspect.cleandoc(found.help or "").replace("\b\n", "").replace("\b", "")
+    examples = _EXAMPLES.search(f"{said}\n")
+    said = _EXAMPLES.sub("\n", f"{said}\n").strip()
     yield f"{'#' * level} `{name}`"
+    yield f"{said.split(_BREAK)[0]} [More]({_EXPLAINED[name]})." if name in _EXPLAINED else said
     if hasattr(found, "commands"):
-        yield said
+        if several := [line for line, home in shared.items() if home == name]:
+            yield "\n".join(several)
         for inner in found.commands:
             yield from command(f"{name} {inner}", found.commands[inner], shared, level + 1)
         return
-    examples = _EXAMPLES.search(f"{said}\n")
-    yield _EXAMPLES.sub("\n", f"{said}\n").strip()
     if examples and level == _ALONE:
         lines = "\n".join(_first(inspect.cleandoc(examples["examples"].strip("\n"))))
         yield f"```sh\n{lines}\n```"
     listed = parameters_of(found)
-    beside = [line for line in listed if not shared.get(line, True)]
-    names = ", ".join(line.split("`")[1].removesuffix(" …") for line in beside)
     own = [line for line in listed if line not in shared]
-    yield "\n".join([*own, *([f"- As above: `{names}`."] if names else [])])
+    names = ", ".join(f"`{line.split('`')[1].removesuffix('=…')}`" for line in listed if shared.get(line))
+    if own or names:
+        yield "\n".join([*own, *([f"- As above: {names}."] if names else [])])
 
 
 def _first(examples: str) -> list[str]:
     """The first few commands, with the lines that continue them."""
-    commands = re.split(r"(?<!\\\\)\n", examples)
+    commands = re.split(r"(?<!\\)\n", examples)
     return commands[:_EXAMPLES_SHOWN]
 
 
@@ -125,7 +157,7 @@ def line_of(parameter: Any, context: Any) -> str:
     said = plain(" ".join((parameter.help or "").split()))
     if parameter.param_type_name == "argument":
         return f"- `{parameter.name.upper()}`{'' if parameter.required else ', optional'}: {said}"
-    written = ", ".join(f"`{option}{'' if parameter.is_flag else ' …'}`" for option in parameter.opts)
+    written = ", ".join(f"`{option}{'' if parameter.is_flag else '=…'}`" for option in parameter.opts)
     if choices := _CHOICES.search(parameter.get_help_record(context)[0]):
         said += f" One of {choices[0].replace('|', ', ')}."
     if parameter.required:
@@ -142,13 +174,13 @@ def python() -> str:
     of_policies = [name for name in rest if hasattr(getattr(ldiv_db, name), "model_fields")]
     parts = [
         "# Python",
-        "The names of `import ldiv_db`, from their docstrings, by `python -m tests.docs.reference`."
-        " [How to use it from Python](../how-to/python.md) shows them at work. `con` is a DuckDB connection, or the"
-        " address of a [database](../how-to/attached.md); `folder` holds relative files, `catalog` is the attached"
-        " database with taxonomies and ledger, if that is not the current one; with `show_values` errors name values of"
-        " the data. What has the name of a [command's option](commands.md) means the same. Functions raise PolicyError"
-        " for what does not exist, does not fit or cannot be read, InfeasibleError for an empty source, and"
-        " DatabaseError if the database refuses. `as_dict()` of a result is what the command prints with `--json`.",
+        "The names of `import ldiv_db` ([at work](../how-to/python.md)); `help(ldiv_db.run)` has the rest. What has the"
+        " name of a [command's option](commands.md) means the same. `con` is a DuckDB connection, or the address of a"
+        " [database](../how-to/attached.md); `folder` holds relative files, `catalog` is the attached database with"
+        " taxonomies and ledger, if that is not the current one; with `show_values` errors name values of the data."
+        " `as_dict()` of a result is what the command prints with `--json`. Look at `holds`: only `run` raises for a"
+        " requirement that fails. Functions raise PolicyError for what does not exist, does not fit or cannot be read,"
+        " InfeasibleError for an empty source, and DatabaseError if the database refuses.",
     ]
     for title, names in (
         ("Functions", _FUNCTIONS),
@@ -163,13 +195,13 @@ def python() -> str:
 
 
 def name_section(name: str) -> Iterator[str]:
-    """What a function or a class says of itself."""
+    """What a function or a class says of itself: a sentence, and of a function the paragraph on what it takes."""
     thing = getattr(ldiv_db, name)
     yield f"### `{name}`"
     if inspect.isfunction(thing):
         yield f"```text\n{name}({arguments(thing)})\n```"
-    said = plain(inspect.cleandoc(thing.__doc__ or ""))
-    yield said if inspect.isfunction(thing) else said.partition("\n\n")[0]
+    said = plain(inspect.cleandoc(thing.__doc__ or "")).split(_BREAK)
+    yield _BREAK.join(said[: 2 if inspect.isfunction(thing) else 1])
     if inspect.isclass(thing) and (listed := "\n".join(members(thing))):
         yield listed
 

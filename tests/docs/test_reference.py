@@ -30,7 +30,8 @@ def test_what_several_commands_take_stands_once() -> None:
     text = PAGES["commands.md"]()
     assert text.count("- `DATABASE`: ") == 1 and text.count("Print one JSON object.") == 1
     assert (
-        "- As above: `POLICY, --show-values, --bound, --show-seed`." in text.split("## `ldiv run`")[1].split("\n## ")[0]
+        "- As above: `POLICY`, `--show-values`, `--bound`, `--show-seed`."
+        in text.split("## `ldiv run`")[1].split("\n## ")[0]
     )
 
 
