@@ -116,6 +116,15 @@ def test_the_version_stands_in_one_place_of_the_program() -> None:
     assert not [path for path in (ROOT / "ldiv_db").rglob("*.py") if written.search(path.read_text())]
 
 
+def test_the_first_page_says_which_versions_at_a_glance() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    duckdb_from = next(one for one in project["dependencies"] if one.startswith("duckdb>="))
+    told = [f"Version {project['version']} ", f" {project['license']} "]
+    told += [f" Python {project['requires-python'][2:]} or later", f" DuckDB {duckdb_from[8:]} or later"]
+    line = (ROOT / "README.md").read_text().splitlines()[2]
+    assert all(words in line for words in told)
+
+
 def test_the_image_runs_the_command_on_a_folder_as_nobody_special() -> None:
     lines = (ROOT / "Dockerfile").read_text().splitlines()
     assert lines[-3:] == ["USER ldiv", "WORKDIR /data", 'ENTRYPOINT ["ldiv"]']

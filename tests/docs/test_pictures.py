@@ -15,7 +15,9 @@ def test_a_picture_is_of_what_the_algorithm_makes(name: str) -> None:
 
 
 def test_nothing_else_lies_there() -> None:
-    assert sorted(path.stem for path in FOLDER.iterdir()) == sorted(CASES)
+    """But the head of a report, which is quickly loaded (`tests/docs/page_picture.py`)."""
+    assert sorted(path.stem for path in FOLDER.iterdir()) == sorted([*CASES, "report"])
+    assert (FOLDER / "report.png").stat().st_size < 150_000
 
 
 def test_values_are_equally_frequent() -> None:
