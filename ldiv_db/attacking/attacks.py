@@ -33,11 +33,12 @@ from ldiv_db.attacking.refinement import Refinement
 from ldiv_db.attacking.replay import Replayer
 from ldiv_db.attacking.several_rows import SeveralRows
 from ldiv_db.auditing.check import request_problems
+from ldiv_db.auditing.counting import counted
 from ldiv_db.auditing.joined_tables import JoinedTables
 from ldiv_db.auditing.kept import warn_of_release
 from ldiv_db.auditing.one_row import OneRow
 from ldiv_db.auditing.people_names import people_warning
-from ldiv_db.auditing.subject import Subject, counted
+from ldiv_db.auditing.subject import Subject
 from ldiv_db.auditing.tables import PublishedTables
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Listener

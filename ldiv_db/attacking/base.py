@@ -18,8 +18,8 @@ from ldiv_db.attacking.gains import Attack, Bounds, Gain, Prior
 from ldiv_db.attacking.matching import Lost, Matches, Prefixes, prefixes_of
 from ldiv_db.attacking.populations import refuse_shared
 from ldiv_db.attacking.question import Knowledge
+from ldiv_db.auditing.counting import Counted
 from ldiv_db.auditing.refusals import require_listed
-from ldiv_db.auditing.subject import Counted
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine

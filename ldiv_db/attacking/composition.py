@@ -28,7 +28,8 @@ from ldiv_db.attacking.disclosure import one_value_gain
 from ldiv_db.attacking.gains import UNIT, Attack, gain_of, mean_of, share_in
 from ldiv_db.attacking.matching import number_prefixes
 from ldiv_db.attacking.question import Knowledge
-from ldiv_db.auditing.subject import Counted, Subject, counted
+from ldiv_db.auditing.counting import Counted, counted
+from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of, missing_columns
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine

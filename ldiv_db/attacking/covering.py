@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ldiv_db.auditing.subject import Counted
+from ldiv_db.auditing.counting import Counted
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine

@@ -23,7 +23,7 @@ from ldiv_db.attacking.covering import TEXT, KnownAxis
 from ldiv_db.attacking.gains import UNIT, Attack, gain_of, mean_of
 from ldiv_db.attacking.matching import Matches
 from ldiv_db.attacking.question import Knowledge
-from ldiv_db.auditing.subject import Counted
+from ldiv_db.auditing.counting import Counted
 from ldiv_db.database.catalog import columns_of, missing_columns
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly

@@ -9,7 +9,7 @@ from pathlib import Path
 from ldiv_db.attacking.covering import open_population, within
 from ldiv_db.attacking.matching import Matches, matched
 from ldiv_db.auditing.audit import CountPeople
-from ldiv_db.auditing.subject import Counted
+from ldiv_db.auditing.counting import Counted
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.names import Relation

@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from ldiv_db.auditing.counting import Counted, counted
 from ldiv_db.auditing.refusals import refuse_people, refuse_unknown, refuse_unlisted
 from ldiv_db.auditing.second_reading import read_again
-from ldiv_db.auditing.subject import Counted, Subject, Suppressed, counted
+from ldiv_db.auditing.subject import Subject, Suppressed
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, count_phrase, refused

@@ -11,8 +11,9 @@ from typing import Any
 from ldiv_db.auditing.audit import Audit, CountPeople, Judging, Observer, audit_each
 from ldiv_db.auditing.centres import require_within
 from ldiv_db.auditing.kept import warn_of_release
+from ldiv_db.auditing.numbering import count_values
 from ldiv_db.auditing.people_names import people_warning
-from ldiv_db.auditing.subject import Pair, Subject, Suppressed, count_values, pair_of
+from ldiv_db.auditing.subject import Pair, Subject, Suppressed, pair_of
 from ldiv_db.database.catalog import Column, columns_of, missing_columns
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine

@@ -8,7 +8,8 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from ldiv_db.auditing.subject import Counted, Subject
+from ldiv_db.auditing.counting import Counted
+from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.dbt_macros import NotReadError, count_failures
 from ldiv_db.database.engine import Engine

@@ -14,8 +14,9 @@ from textwrap import wrap
 from typing import Any
 
 from ldiv_db.auditing.check import NOT_JUDGED, CheckRequest, problems_of
+from ldiv_db.auditing.numbering import count_unmatched, count_values, number_classes
 from ldiv_db.auditing.refusals import refuse_people, refuse_unknown, refuse_unlisted
-from ldiv_db.auditing.subject import Subject, count_unmatched, count_values, number_classes
+from ldiv_db.auditing.subject import Subject
 from ldiv_db.auditing.violations import label_columns
 from ldiv_db.database.catalog import Column, type_named
 from ldiv_db.database.data_files import FileRelation, Table

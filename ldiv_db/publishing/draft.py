@@ -24,7 +24,8 @@ from ldiv_db.auditing.audit import (
     require_together,
 )
 from ldiv_db.auditing.centres import require_all, require_true, require_within
-from ldiv_db.auditing.subject import Subject, Suppressed, require_same_rows
+from ldiv_db.auditing.counting import require_same_rows
+from ldiv_db.auditing.subject import Subject, Suppressed
 from ldiv_db.database import catalog, migrate, postgres
 from ldiv_db.database.data_files import FileRelation, Table, Tables
 from ldiv_db.database.engine import Engine

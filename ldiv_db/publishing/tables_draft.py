@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 
 from ldiv_db.attacking.covering import label_axes
 from ldiv_db.auditing.audit import Audit, require_good
+from ldiv_db.auditing.counting import require_same_rows
 from ldiv_db.auditing.one_row import published_of_people
 from ldiv_db.auditing.published_table import PublishedTable
-from ldiv_db.auditing.subject import Subject, require_same_rows
+from ldiv_db.auditing.subject import Subject
 from ldiv_db.auditing.tables import audit_tables
 from ldiv_db.database import catalog
 from ldiv_db.database.catalog import columns_of

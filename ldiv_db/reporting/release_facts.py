@@ -14,7 +14,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ldiv_db.auditing.audit import Audit, hold_together
-from ldiv_db.auditing.subject import Subject, counted
+from ldiv_db.auditing.counting import counted
+from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine

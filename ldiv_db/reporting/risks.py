@@ -20,8 +20,9 @@ from ldiv_db.attacking.exposure import prosecutor
 from ldiv_db.attacking.gains import UNIT, Attack, mean_of
 from ldiv_db.attacking.question import Knowledge
 from ldiv_db.auditing.check import CheckRequest
+from ldiv_db.auditing.counting import counted
 from ldiv_db.auditing.kept import warn_of_source
-from ldiv_db.auditing.subject import Subject, counted
+from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ldiv_db.algorithms.base import Plan, Task
-from ldiv_db.auditing.subject import Subject, counted
+from ldiv_db.auditing.counting import counted
+from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Members
 from ldiv_db.database.errors import AuditError, InfeasibleError, PolicyError, Problem, count_phrase

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ldiv_db.algorithms.costs import full_costs
-from ldiv_db.auditing.subject import Subject, counted
+from ldiv_db.auditing.counting import counted
+from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Members
 from ldiv_db.database.flow import EngineFlow
