@@ -32,7 +32,7 @@ _EXAMPLES_SHOWN, _ALONE = 1, 2
 _MOST = 7
 #: What several commands take stands once, under the first of these that one of them fits; see `homes`.
 _FAMILIES = {"Policies": {"run"}, "Audits": {"check"}, "Attacks and reports": {"attack", "report"}}
-#: Where a page explains a command, the reference has its first sentence and the link; `--help` has all of it.
+#: The pages that explain commands, of which the reference has the first sentence; `--help` has all of it.
 _EXPLAINED = {
     "ldiv profile": "../how-to/warehouse.md#let-profile-write-the-policy",
     "ldiv measure": "auditing.md#measure",
@@ -129,7 +129,7 @@ def command(name: str, found: Any, shared: Mapping[str, str], level: int = 2) ->
     examples = _EXAMPLES.search(f"{said}\n")
     said = _EXAMPLES.sub("\n", f"{said}\n").strip()
     yield f"{'#' * level} `{name}`"
-    yield f"{said.split(_BREAK)[0]} [More]({_EXPLAINED[name]})." if name in _EXPLAINED else said
+    yield said.split(_BREAK)[0] + (f" [More]({_EXPLAINED[name]})." if name in _EXPLAINED else "")
     if hasattr(found, "commands"):
         if several := [line for line, home in shared.items() if home == name]:
             yield "\n".join(several)
@@ -141,9 +141,21 @@ def command(name: str, found: Any, shared: Mapping[str, str], level: int = 2) ->
         yield f"```sh\n{lines}\n```"
     listed = parameters_of(found)
     own = [line for line in listed if line not in shared]
-    names = ", ".join(f"`{line.split('`')[1].removesuffix('=…')}`" for line in listed if shared.get(line))
-    if own or names:
-        yield "\n".join([*own, *([f"- As above: {names}."] if names else [])])
+    above = "; ".join(_above(listed, shared))
+    if own or above:
+        yield "\n".join([*own, *([f"- As above: {above}."] if above else [])])
+
+
+def _above(listed: list[str], shared: Mapping[str, str]) -> Iterator[str]:
+    """What of a command stands under each title before it: all of it, all but a few, or the names."""
+    for title in dict.fromkeys(shared[line] for line in listed if shared.get(line)):
+        there = [line for line, home in shared.items() if home == title]
+        named = [line for line in there if line in listed]
+        left = [line for line in there if line not in listed]
+        lines = left if title in _FAMILIES and len(left) < len(named) else named
+        names = ", ".join(f"`{line.split('`')[1].removesuffix('=…')}`" for line in lines)
+        all_but = f"all of *{title}*{f' but {names}' if names else ''}"
+        yield names if lines is named else all_but
 
 
 def _first(examples: str) -> list[str]:
@@ -233,9 +245,9 @@ def members(thing: type) -> Iterator[str]:
 
 
 def front() -> str:
-    """The first page of the site: README's, but for what developers read; its links start in `docs/`."""
-    text = (FOLDER.parents[1] / "README.md").read_text(encoding="utf-8")
-    return text.partition("\n## For developers\n")[0].replace("](docs/", "](")
+    """The first page of the site: README's, but for what developers read and the tutorial has; links start in `docs/`."""
+    text = (FOLDER.parents[1] / "README.md").read_text(encoding="utf-8").partition("\n## For developers\n")[0]
+    return re.sub(r"\n## One policy\n.*?(?=\n## )", "", text, flags=re.DOTALL).replace("](docs/", "](")
 
 
 def limits() -> str:
