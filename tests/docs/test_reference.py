@@ -30,7 +30,10 @@ def test_what_several_commands_take_stands_once() -> None:
     text = PAGES["commands.md"]()
     assert text.count("- `DATABASE`: ") == 1 and text.count("Print one JSON object.") == 1
     sections = {part.partition("`")[0]: part for part in text.split("\n## `ldiv ")}
-    assert "- As above: all of *Policies*." in sections["run"] and "but `PUBLISHED`" in sections["report"]
+    assert (
+        "- As above: all of *Policies*." in sections["run"]
+        and "but `--population-size`, `PUBLISHED`." in sections["report"]
+    )
 
 
 def test_what_would_be_markup() -> None:
