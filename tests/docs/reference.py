@@ -245,7 +245,7 @@ def members(thing: type) -> Iterator[str]:
 
 
 def front() -> str:
-    """The first page of the site: README's, without what developers read, or the tutorial has; links start in `docs`."""
+    """The first page of the site: README without what developers read or the tutorial has; links start in `docs`."""
     text = (FOLDER.parents[1] / "README.md").read_text(encoding="utf-8").partition("\n## For developers\n")[0]
     return re.sub(r"\n## One policy\n.*?(?=\n## )", "", text, flags=re.DOTALL).replace("](docs/", "](")
 
