@@ -86,6 +86,8 @@ class CheckRequest(WhoCounts):
     twice: bool = False
     #: The columns of means and medians, each with that of the ranges which these lie in.
     centres: Mapping[str, str] = field(default_factory=dict)
+    #: The columns that the policy of the table writes as lists, where nobody looks at the table.
+    lists: Sequence[str] = ()
 
     @property
     def ids(self) -> list[str]:
@@ -156,6 +158,7 @@ def check_request(policy: Policy | None, **given: Any) -> CheckRequest:
         counts_people=policy.counts_people,
         by_rows=policy.by_rows,
         centres=policy.released.centres,
+        lists=policy.released.lists,
     )
     return replace(request, **given)
 

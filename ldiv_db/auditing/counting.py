@@ -14,6 +14,7 @@ from ldiv_db.database.equality import read_as_one, read_exactly
 from ldiv_db.database.errors import AuditError
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.recoding.encoded import Renamed
+from ldiv_db.recoding.labels import as_labels
 from ldiv_db.requirements import Classes
 
 
@@ -87,7 +88,7 @@ def _exact(engine: Engine, subject: Subject) -> Iterator[Subject]:
     pair = subject.pair
     if pair is None:
         with (
-            read_as_one(engine, subject.table, subject.same) as read,
+            read_as_one(engine, as_labels(engine, subject.table, subject.labels), subject.same) as read,
             read_exactly(engine, read, subject.class_columns) as table,
         ):
             yield replace(subject, table=table)

@@ -15,6 +15,7 @@ from ldiv_db.database.dbt_macros import NotReadError, count_failures
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import members_of, read_exactly
 from ldiv_db.database.errors import rows_phrase
+from ldiv_db.recoding.labels import as_labels
 from ldiv_db.requirements import HARMLESS, Requirement, Verdict
 from ldiv_db.requirements.parameters import plain_decimal
 
@@ -64,7 +65,8 @@ def read_again(
         table = subject.table if counts.read.again else counts.read.table
         if subject.is_set(sensitive) and subject.pair is None:  # the first reading has taken sets apart there
             as_written = subject.table if counts.read.again else counts.subject.table
-            table = stack.enter_context(read_exactly(engine, as_written, subject.class_columns))
+            labelled = as_labels(engine, as_written, subject.labels)
+            table = stack.enter_context(read_exactly(engine, labelled, subject.class_columns))
         return {requirement: again(table, verdict) for requirement, verdict in verdicts.items()}
 
 

@@ -25,6 +25,7 @@ from ldiv_db.database.errors import PolicyError, Problem, refuse
 from ldiv_db.database.names import DIALECT, Identifier, Relation, Value
 from ldiv_db.database.steps import WIDTH, Composer
 from ldiv_db.database.traits_there import DIALECTS, TRAITS
+from ldiv_db.recoding.labels import labels_there
 from ldiv_db.requirements import Attribute, Requirement
 from ldiv_db.requirements.verdict import measure_table
 
@@ -133,7 +134,7 @@ class _Writer:
     def __init__(self, steps: Composer, request: CheckRequest, table: Table, labels: bool):
         self._steps = steps
         self._request = request
-        self._subject = request.subject(table)
+        self._subject = request.subject(labels_there(steps, table, [*map(Identifier, request.lists)]))
         self._labels = label_columns(self._subject.renamed, _COLUMNS) if labels else []
         self._judged: list[dict[str, Any]] = []  # the measures of each requirement, and the classes that they are of
         self._open: list[dict[str, Any]] = []  # what leaves the verdicts on an attribute open, and how often

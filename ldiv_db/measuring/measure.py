@@ -32,6 +32,7 @@ from ldiv_db.policy.resolve import Described
 from ldiv_db.policy.sensitive import smallest_class
 from ldiv_db.recoding.axes import scan
 from ldiv_db.recoding.encoded import Axis, Renamed
+from ldiv_db.recoding.labels import as_labels
 from ldiv_db.recoding.loss import Loss, loss_of, measure_precision
 from ldiv_db.recoding.snapshot import Copied
 from ldiv_db.requirements import Distribution
@@ -197,8 +198,9 @@ class _Measuring:
         copied, axes = besides.scanned or scan(engine, source, wanted.show_values, counted=True)
         label = [Renamed(Identifier(wanted.class_label), _LABEL)] if wanted.class_label else []
         flow.know(snapshot=copied.snapshot, weight=copied.weight, others=self._classes + label)
+        published = as_labels(engine, self._published, self._forms)
         with (
-            read_as_one(engine, self._published, source.same) as read,  # the source's copy has texts so
+            read_as_one(engine, published, source.same) as read,  # the source's copy has texts so
             read_exactly(engine, read) as table,
         ):
             flow.step("counted", "count_published", published=table, columns=self._cited)

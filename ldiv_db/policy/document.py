@@ -314,12 +314,12 @@ class Policy(PolicyPart):
     @property
     def released(self) -> ReleaseColumns:
         """The columns that a release has."""
-        bounds, named = self.output.bounds, self.quasi_identifiers.items()
-        forms: dict[str, Form] = {name: qi.form(self.recode, bounds) for name, qi in named}
-        forms |= {name: centre for name, centre in self.output.centres.items() if name in forms}
-        columns = self.output.person, self.output.position
-        person, position = (columns[0] or "person", columns[1] or "position") if self.is_aligned else columns
-        return ReleaseColumns(forms, tuple(self.sensitive), tuple(self.keep), self.publishes_class_id, person, position)
+        output, named = self.output, self.quasi_identifiers.items()
+        forms: dict[str, Form] = {name: qi.form(self.recode, output.bounds) for name, qi in named}
+        forms |= {name: centre for name, centre in output.centres.items() if name in forms}
+        people = output.people(self.is_aligned)
+        lists, shown = tuple(name for name in output.lists if name in forms), self.publishes_class_id
+        return ReleaseColumns(forms, tuple(self.sensitive), tuple(self.keep), shown, *people, lists)
 
     def requiring(self, require: Sequence[RequirementSpec]) -> Policy:
         """The same with other requirements."""

@@ -16,6 +16,8 @@ Centre = Literal["mean", "median"]
 Form = Literal["label", "set", "bounds", "mean", "median"]
 CENTRES: tuple[Centre, ...] = get_args(Centre)
 CLASS_ID = "class_id"
+#: The type of a column of labels, and of one of lists: the members of a set, or the label alone.
+LABEL, LABELS = "VARCHAR", "VARCHAR[]"
 #: Types of which a value is the same whether it is read as such or as text, and that tell nothing beside their values,
 #: as the members of an enum would.
 _KEPT = ("BOOLEAN", "TIME", "UUID", "BLOB", "BIT")
@@ -60,6 +62,8 @@ class ReleaseColumns:
     #: The column of a number that links the rows of a person, and that of their places, if there are such.
     person: str | None = None
     position: str | None = None
+    #: The quasi-identifiers whose sets are written as lists.
+    lists: tuple[str, ...] = ()
 
     @property
     def all(self) -> list[str]:
@@ -99,13 +103,17 @@ class ReleaseColumns:
         types = {column.name.lower(): column.published for column in columns}
         found = dict.fromkeys(self.class_ids, "BIGINT")
         for name, form in self.forms.items():
-            kind = types[name.lower()] if form == "bounds" else "VARCHAR"
+            label = LABELS if name in self.lists else LABEL
+            kind = types[name.lower()] if form == "bounds" else label
             found |= dict.fromkeys(columns_as(name, form), kind) | dict.fromkeys(centre_as(name, form), "BIGINT")
         found |= {name: types[name.lower()] for name in [*self.sensitive, *self.keep]}
         return found | dict.fromkeys(self.people, "BIGINT")
 
     def clashes(self) -> Iterator[Problem]:
-        """Columns that we would add under a name that the release has already."""
+        """Columns that we would add under a name that the release has already, and lists of what has no members."""
+        for name in self.lists:
+            if self.forms[name] != "set":
+                yield Problem(f"output.{name}", "a list is of the members of a set", "recode: set, if it is no number")
         taken = {name.lower() for name in [*self.sensitive, *self.keep]}
         taken |= {name.lower() for name, form in self.forms.items() if form != "bounds"}
         added = {

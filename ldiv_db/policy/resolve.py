@@ -211,7 +211,7 @@ class Resolved(Described):
         """
         if not self.keeps_types or self.target.if_exists == "append" or self.source.key:
             return []
-        columns = [qi.column for qi in self.source.quasi_identifiers]
+        columns = [qi.column for qi in self.source.quasi_identifiers if qi.column.name not in self.released.lists]
         return [column.name for column in columns if keeps_type(column, self.target.format)]
 
 

@@ -183,7 +183,11 @@ RULES: tuple[PolicyRule, ...] = (
     PolicyRule(_of_aligned, "{}", "goes with individual: {{column: …, rows: aligned}}", "leave it out"),
     _NO_COLUMN,
     PolicyRule(
-        lambda p: [(n, nearest(n, p.quasi_identifiers)) for n in p.output.centres if n not in p.quasi_identifiers],
+        lambda p: [
+            (n, nearest(n, p.quasi_identifiers))
+            for n in (*p.output.centres, *p.output.lists)
+            if n not in p.quasi_identifiers
+        ],
         "output.{}",
         "is no key, and no quasi-identifier of which it could be",
         "{1}",

@@ -135,11 +135,11 @@ class Individual(PolicyPart):
 class Output(PolicyPart):
     """Parts of the release besides its columns, and the types of these.
 
-    Other keys are quasi-identifiers, each with what of a class's numbers is published beside their range.
+    Other keys are quasi-identifiers: what of a class's numbers is published beside their range, or that sets are lists.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True)
-    __pydantic_extra__: dict[str, Centre] = Field(init=False)
+    __pydantic_extra__: dict[str, Literal["mean", "median", "list"]] = Field(init=False)
 
     class_id: StrictBool | None = None
     bounds: StrictBool = False
@@ -151,7 +151,16 @@ class Output(PolicyPart):
     @property
     def centres(self) -> dict[str, Centre]:
         """The quasi-identifiers of whose numbers each class publishes the mean or the median."""
-        return dict(self.__pydantic_extra__)
+        return {name: said for name, said in self.__pydantic_extra__.items() if said != "list"}
+
+    def people(self, aligned: bool) -> tuple[str | None, str | None]:
+        """The columns that link the rows of a person and number them, which rows that are `aligned` have."""
+        return (self.person or "person", self.position or "position") if aligned else (self.person, self.position)
+
+    @property
+    def lists(self) -> list[str]:
+        """The quasi-identifiers whose sets are published as lists."""
+        return [name for name, said in self.__pydantic_extra__.items() if said == "list"]
 
 
 class AlgorithmSpec(BaseModel):

@@ -141,16 +141,17 @@ class NewClasses:
     counts_people: bool = False
 
     def published(
-        self, last_class: int = 0, texts: bool = False, keyed: bool = False
+        self, last_class: int = 0, texts: bool = False, keyed: bool = False, lists: bool = False
     ) -> AbstractContextManager[dict[str, Any]]:
         """Parameters of the template of their rows; class ids follow `last_class`, as `texts` all columns are text.
 
-        `keyed` is where what is kept is not here, which tells apart classes that are otherwise alike.
+        `keyed`: what is kept is elsewhere, and tells apart classes otherwise alike; `lists`: as the target has them.
         """
         last = last_class if self.last_class is None else self.last_class
         numbers = ClassNumbers(last, Value(self.resolved.source.seed) if keyed else None)
-        shown = numbers if self.resolved.released.has_class_ids else None
-        return published_rows(self.engine, self.encoded, self.recoding, shown, texts)
+        released = self.resolved.released
+        shown, listed = numbers if released.has_class_ids else None, released.lists if lists else ()
+        return published_rows(self.engine, self.encoded, self.recoding, shown, texts, listed)
 
     def table(self) -> Relation:
         """Their rows as a TEMP table."""
@@ -162,7 +163,7 @@ class NewClasses:
         engine, source, target = self.engine, self.resolved.source, self.resolved.target
         kept = [column.name for column in (*source.sensitive, *source.keep)]
         types = partial(postgres.shown_types, engine, source.relation, kept)
-        with self.published(texts=target.format == "csv") as params, engine.scope():
+        with self.published(texts=target.format == "csv", lists=True) as params, engine.scope():
             if before is None:
                 return write_rows(engine, where, target, ROWS, params, types)
             known = [(Identifier(column.name), looseness(column)) for column in catalog.columns_of(engine, before)]
@@ -319,7 +320,7 @@ class RunDraft(Draft):
             last = self.engine.most(table, "class_id") or 0
         limits = catalog.constraints_of(self.engine, table)  # a transaction that failed answers nothing
         try:
-            with self.classes.published(last) as params:
+            with self.classes.published(last, lists=True) as params:
                 self.engine.insert(table, ROWS, **params)
         except ConstraintError as error:
             broken = " or ".join(limit.text for limit in limits if limit.kind in error.kinds) or "a constraint"

@@ -19,6 +19,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import ConflictError, Problem, refuse
 from ldiv_db.database.files import renew_file, undone
 from ldiv_db.database.names import Relation
+from ldiv_db.database.snapshot import DUCKDB
 from ldiv_db.database.traits_there import told_of_history
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.targets import ONLY, Target
@@ -58,6 +59,12 @@ class InTables(Destination):
 
     def opened(self, resolved: Resolved | None = None) -> AbstractContextManager[Mapping[str, Relation]]:
         return nullcontext(self.tables)
+
+    def refuse_lists(self, names: Iterable[str]) -> None:
+        """Raise PolicyError for columns of lists, which were written and read in DuckDB alone."""
+        kind = self.engine.snapshot.traits(self.home)
+        what = f"lists go to DuckDB tables and Parquet, and the target is in {kind.name}"
+        refuse(Problem(f"output.{n}", what, "leave it out, or name a .parquet file") for n in names if kind != DUCKDB)
 
     def _replaced(self, draft: Draft) -> list[Relation]:
         """The tables that are there and go, whose rows a file keeps."""

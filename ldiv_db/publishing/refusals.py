@@ -56,6 +56,8 @@ class TargetCheck:
         refuse_lost_digits(engine, self.policy, self.sources[0])
         written = [destination.tables[self.name]] if isinstance(destination, InTables) else []
         refuse_hidden_rows(engine, [*self.sources, *written])
+        if isinstance(destination, InTables):
+            destination.refuse_lists(self.policy.output.lists)
         if isinstance(destination, InDatabase):
             self._check_table(destination.tables[self.name])
         if isinstance(destination, InOtherDatabase):

@@ -13,13 +13,18 @@ the reading that holds is chosen. Only distinct labels are looked at.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.errors import refused
+from ldiv_db.database.names import DIALECT, Identifier, Relation
+from ldiv_db.database.steps import Composer
 from ldiv_db.policy.quasi_identifiers import Hierarchy
+from ldiv_db.policy.release_columns import LABELS
 
 #: The remedy in an error about labels that cannot be read as ranges.
 RANGE_FORMS = (
@@ -44,6 +49,34 @@ class LabelAxis:
     def bounded(self) -> bool:
         """True if the label is two columns of bounds."""
         return len(self.columns) > 1
+
+
+#: The template that reads lists of labels as the labels that they stand for.
+LISTS = "recoding/labels/read_lists"
+
+
+def lists_among(engine: Engine, table: Table, names: Collection[str] | None = None) -> list[Identifier]:
+    """The columns of these `names`, or all, that hold lists of labels."""
+    wanted = None if names is None else {name.lower() for name in names}
+    listed = [column for column in columns_of(engine, table) if column.type == LABELS]
+    return [Identifier(column.name) for column in listed if wanted is None or column.name.lower() in wanted]
+
+
+def as_labels(engine: Engine, table: Table, names: Collection[str] | None = None) -> Table:
+    """The published table with labels in place of their lists, in columns of these `names`: the way in of every reader.
+
+    The table itself if it has no lists there; else a view that is there as long as the engine, or its scope.
+    """
+    lists = lists_among(engine, table, names)
+    return engine.view("labels", LISTS, published=table, lists=lists) if lists else table
+
+
+def labels_there(at: Composer, table: Table, lists: Sequence[Identifier]) -> Table:
+    """The same as a step of a statement; raises PolicyError for lists unless it is DuckDB's."""
+    if lists and at.dialect != DIALECT:
+        names = ", ".join(column.name for column in lists)
+        raise refused("dialect", f"{names}: lists are read by DuckDB's statement alone", "--dialect duckdb")
+    return at.materialise("labelled", LISTS, published=table, lists=lists) if lists else table
 
 
 def number_labels(engine: Engine, rows: Table, axis: LabelAxis) -> Relation:

@@ -248,11 +248,12 @@ def published_rows(
     recoding: Recoding,
     numbers: ClassNumbers | None = None,
     texts: bool = False,
+    lists: Collection[str] = (),
 ) -> Iterator[dict[str, Any]]:
     """Parameters of the template `PUBLISHED`: the published rows, in an order that carries no information.
 
     The `numbers` of classes are published if they are given. As `texts` all columns are text, for a file that has no
-    types.
+    types; sets of the quasi-identifiers `lists` are lists.
     """
     flow = EngineFlow(
         engine,
@@ -270,6 +271,9 @@ def published_rows(
         composed = _composed(flow, encoded, recoding)
         flow.replace("labels", "number_classes", composed=composed, seed=numbers.seed)
         engine.drop(*([composed] if composed else []))
+    listed = [shown.alias for span in recoding.spans if span.axis.name in lists for shown in span.shown]
+    if listed:  # once a class, and after the labels have ordered them
+        flow.replace("labels", "list_members", listed=listed)
     shown = [shown for span in recoding.spans for shown in span.shown]
     last = numbers.after if numbers else 0
     yield flow.params("recode_rows", shown=shown, class_id=numbers is not None, last_class=last, texts=texts)

@@ -28,7 +28,7 @@ from ldiv_db.publishing.series_draft import ReleaseStart
 from ldiv_db.publishing.series_target import ReleaseTables, SeriesTarget, is_there, series_target_of, sql_name_of
 from ldiv_db.recoding.encode import Coding, read_source
 from ldiv_db.recoding.encoded import Encoded, Renamed
-from ldiv_db.recoding.labels import LabelAxis
+from ldiv_db.recoding.labels import LabelAxis, as_labels
 from ldiv_db.recoding.recode import PUBLISHED, ClassNumbers, Recoding, SpanColumn, keep_types, published_rows
 from ldiv_db.running.classes import work_out
 from ldiv_db.running.preparation import make_ready
@@ -196,6 +196,7 @@ def _one_table(subject: ReplaySubject, resolved: Resolved) -> tuple[list[Compare
     table, form = subject.table, subject.table.form if isinstance(subject.table, FileRelation) else None
     if isinstance(table, FileRelation) and form is not None:
         table = replace(table, form=form.as_text(as_exported=True))
+    table = as_labels(subject.engine, table, resolved.released.lists)
     return [ComparedTable(table, names)], form is not None
 
 

@@ -88,6 +88,11 @@ def by_means(document: dict) -> None:
     document.setdefault("output", {})["age"] = "mean"
 
 
+def in_lists(document: dict) -> None:
+    part(document)["quasi_identifiers"]["zip"]["recode"] = "set"
+    document.setdefault("output", {})["zip"] = "list"
+
+
 def in_bounds(document: dict) -> None:
     numbers(document)
     document.setdefault("output", {})["bounds"] = True
@@ -202,6 +207,7 @@ GIVEN = {
     "nulls: suppress": lambda d: d.update(nulls="suppress"),
     "nulls_sensitive: suppress": lambda d: d.update(nulls_sensitive="suppress"),
     "means and medians": by_means,
+    "lists": in_lists,
     "bounds": in_bounds,
     "open ends": lambda d: numbers(d, top=50),
     "values to read": lambda d: d["quasi_identifiers"]["zip"].update(null_values=["NA"]),
@@ -256,6 +262,7 @@ BESIDE = (
     ({"decomposition", "anatomy", "a prefix"}, {"if_exists: append"}, "does not go with a prefix"),
     ({"blanked values"}, {"comparisons", "auto", "several attributes", "set", "rows of one value"}, "mends shares"),
     ({"tables"}, BSGI, "takes one sensitive value a"),
+    ({"tables_of"}, {"lists"}, "is published as a set"),
 )
 
 
@@ -263,8 +270,8 @@ def remove(name: str, document: dict) -> None:
     """Leave the part out that gives a policy the feature."""
     keys = FEATURES[name].key.split(".")
     output = document.get("output", {})
-    if name == "means and medians":
-        output.pop("age")
+    if name in ("means and medians", "lists"):
+        output.pop("age" if name == "means and medians" else "zip")
     elif keys[0] == "sensitive":
         for setting in part(document)["sensitive"].values():
             setting.pop(keys[-1], None)

@@ -21,6 +21,7 @@ from ldiv_db.measuring.asking.cells import CutAxis
 from ldiv_db.measuring.asking.columns import columns_asked
 from ldiv_db.measuring.asking.inquiry import Inquiry
 from ldiv_db.policy.document import Policy
+from ldiv_db.recoding.labels import as_labels
 
 #: A sum with a fraction is as near to what it stands for as this share of it.
 _ROUNDED = 1e-12
@@ -91,6 +92,7 @@ def answer(
 ) -> Answers:
     """The answer of a table of that `name`; `policy` is that of its release. Raises PolicyError."""
     question = read_question(request.query)
+    table = as_labels(engine, table, policy.quasi_identifiers if policy else None)
     columns, notes = columns_asked(engine, table, question, policy, Path(request.folder))
     with engine.scope():
         inquiry = Inquiry.of(engine, table, question, columns)

@@ -23,6 +23,7 @@ from ldiv_db.measuring.asking.cells import CutAxis, Uses, cut
 from ldiv_db.measuring.asking.columns import Labelled, columns_asked
 from ldiv_db.measuring.asking.inquiry import Inquiry
 from ldiv_db.policy.document import Policy
+from ldiv_db.recoding.labels import as_labels, labels_there, lists_among
 
 
 def ask_statement(engine: Engine, table: Table, request: AskRequest, policy: Policy | None, at: Composer) -> str:
@@ -32,6 +33,7 @@ def ask_statement(engine: Engine, table: Table, request: AskRequest, policy: Pol
     many rows the group has), low, estimate, high; and how many rows have a label that is `unread`, which is to be 0.
     """
     question = read_question(request.query)
+    table, there = _labelled(engine, table, policy, at, request.table)
     columns, _ = columns_asked(engine, table, question, policy, Path(request.folder))
     with engine.scope():
         inquiry = Inquiry.of(engine, table, question, columns)
@@ -39,7 +41,7 @@ def ask_statement(engine: Engine, table: Table, request: AskRequest, policy: Pol
             replace(axis, labels=_listed(engine, at, axis.labels, axis), cells=_listed(engine, at, axis.cells, axis))
             for axis in inquiry.cuts.values()
         ]
-        flow = inquiry.answering(at, request.table, labelled, request.left_out or 0)
+        flow = inquiry.answering(at, there, labelled, request.left_out or 0)
         return at.text(flow.path("list_bounds"), **flow.params("list_bounds"))
 
 
@@ -60,6 +62,7 @@ def expand_statement(
     `sum(weight)` is then the estimate of `ask`. Numbers that are not whole are the middle of their range; a label that
     is known by no value stays as it is. Raises PolicyError for columns that are no labels.
     """
+    table, there = _labelled(engine, table, policy, at, there)
     published = [column.name for column in columns_of(engine, table)]
     asked = names or [*(policy.quasi_identifiers if policy else published)]
     question = Question(items=(*((name, Grouping(name)) for name in asked), ("", Asked("count"))))
@@ -77,6 +80,12 @@ def expand_statement(
         labels = {column.name.lower() for axis in axes for column in axis.columns}
         others = [Identifier(name) for name in published if name.lower() not in labels]
         return at.text("measuring/asking/expand_rows", published=there, spread=spread, others=others)
+
+
+def _labelled(engine: Engine, table: Table, policy: Policy | None, at: Composer, there: Table) -> tuple[Table, Table]:
+    """The table here and the one there with labels in place of their lists."""
+    lists = lists_among(engine, table, policy.quasi_identifiers if policy else None)
+    return as_labels(engine, table, [column.name for column in lists]), labels_there(at, there, lists)
 
 
 def _cut_to_values(engine: Engine, table: Table, column: Labelled, place: int) -> CutAxis:
