@@ -54,7 +54,7 @@ from ldiv_db.policy.targets import Target
 from ldiv_db.publishing.found import auto_found, left_out_of, recorded_tables
 from ldiv_db.publishing.result import Result
 from ldiv_db.recoding.counting import counting_sql
-from ldiv_db.reporting.forms import enter_forms
+from ldiv_db.reporting import enter_forms
 from ldiv_db.reporting.report import Report, report
 from ldiv_db.running.attack import attack
 from ldiv_db.running.doctor import doctor

@@ -1,7 +1,7 @@
 """Forms in which people look at what is returned: a screen, a line, a frame, and in a notebook a page with charts.
 
-How each class looks is said above (`reporting/forms.py`), which enters it in `FORMS`. A table that is too wide for the
-screen loses columns before words are cut, and the screen says which.
+How each class looks is said above (`reporting/forms.py`), and imported when an object is looked at. A table that is too
+wide for the screen loses columns before words are cut, and the screen says which.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from io import StringIO
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 from markupsafe import Markup
 from rich.cells import cell_len
@@ -152,12 +152,11 @@ class Form:
     page: Callable[[Any], Markup] = Markup
 
 
-#: The forms by class.
-FORMS: dict[type, Form] = {}
-
-
 class Printed:
     """An object that `print` and a command show in the same lines and tables."""
+
+    #: Returns the forms by the name of their class; entered from above, called when an object is looked at.
+    forms: ClassVar[Callable[[], Mapping[str, Form]]] = dict
 
     def text(self, **how: Any) -> Iterator[Part]:
         """Yield what a screen shows; `how` are the options of the object's form."""
@@ -172,7 +171,8 @@ class Printed:
 
     @property
     def _form(self) -> Form:
-        return next(FORMS[kind] for kind in type(self).__mro__ if kind in FORMS)
+        forms = Printed.forms()
+        return next(forms[kind.__name__] for kind in type(self).__mro__ if kind.__name__ in forms)
 
 
 class Shown(Printed):

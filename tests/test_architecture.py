@@ -238,6 +238,7 @@ KNOWING = {
     *("reporting/attempts.py", "reporting/contract.py", "reporting/request.py"),
     *("reporting/risks.py", "reporting/subject.py", "reporting/verification.py"),
     *("running/attack.py", "running/dbt_model.py", "running/dbt_policy.py", "running/demo.py"),
+    "running/policy_algorithm.py",
     *("running/exploring/explore.py", "running/exploring/variants.py"),
     *("running/release.py", "running/remedies.py", "running/replay_methods.py", "running/rights.py"),
     *("running/run.py", "running/run_spec.py", "running/there.py"),

@@ -13,20 +13,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ldiv_db.algorithms.infeasible import too_many_left_out
-from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, SuppressionError, nearest, refuse, what_is_wrong
 from ldiv_db.database.names import Identifier, Relation
-from ldiv_db.policy.release_columns import Form
-from ldiv_db.recoding.cross_tables import CrossTables
-from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.recode import Assignment
-from ldiv_db.recoding.units import Units
 from ldiv_db.requirements import Requirement
+
+if TYPE_CHECKING:  # of what a task is made of
+    from ldiv_db.database.engine import Engine
+    from ldiv_db.policy.release_columns import Form
+    from ldiv_db.recoding.cross_tables import CrossTables
+    from ldiv_db.recoding.encoded import Encoded, Renamed
+    from ldiv_db.recoding.units import Units
 
 #: Who sees the people of a population.
 SEEING = "algorithm: auto, tds or incognito, in a run of its own"

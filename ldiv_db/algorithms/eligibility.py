@@ -10,6 +10,9 @@ from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
 from ldiv_db.requirements.guarantees import most_classes
 
+#: What BSGI does with `residue: suppress`, in words.
+LEAVES = "it leaves out the rows of values that are too frequent"
+
 
 def quotas(counts: Sequence[int], l: int, classes: int | None = None) -> list[int]:
     """The rows of each value to select for so many classes, by default `most_classes`; `counts` fall.

@@ -19,11 +19,11 @@ from ldiv_db.auditing.refusals import refuse_people, refuse_unknown, refuse_unli
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.auditing.violations import label_columns
 from ldiv_db.database.catalog import Column, type_named
+from ldiv_db.database.composer import WIDTH, Composer
 from ldiv_db.database.data_files import FileRelation, Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, refuse
 from ldiv_db.database.names import DIALECT, Identifier, Relation, Value
-from ldiv_db.database.steps import WIDTH, Composer
 from ldiv_db.database.traits_there import DIALECTS, TRAITS
 from ldiv_db.recoding.labels import labels_there
 from ldiv_db.requirements import Attribute, Requirement

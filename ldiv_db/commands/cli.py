@@ -173,7 +173,7 @@ COMMANDS = {
 }
 #: The modules of commands that share one.
 _MODULES = {
-    **{"attack": "published", "measure": "published", "plan": "run", "explore": "run"},
+    **{"attack": "published", "measure": "published", "plan": "run"},
     **{"runs": "catalog", "migrate": "catalog", "dbt": "demo"},
 }
 #: Where a context keeps the words of the call, which failures and logs ask before any command has read its options.

@@ -11,7 +11,7 @@ from ldiv_db.commands.console import show
 from ldiv_db.commands.options import Json, OutputOptions, grouped
 from ldiv_db.database.errors import Problem, refuse
 from ldiv_db.database.templates import resource_folder
-from ldiv_db.reporting.text import demo_text
+from ldiv_db.reporting.demo_text import demo_text
 from ldiv_db.running.demo import demonstrate
 from ldiv_db.running.demo_tables import demonstrate_tables
 

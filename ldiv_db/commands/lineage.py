@@ -24,7 +24,6 @@ from ldiv_db.database.counted import names_warehouse
 from ldiv_db.database.interrupts import WORDS
 from ldiv_db.policy.reading import Policy
 from ldiv_db.publishing.result import Result
-from ldiv_db.reporting.request import policy_hash, written_policy
 
 _PRODUCER = "https://pypi.org/project/ldiv-db"
 #: The variables of which one says where events go.
@@ -114,6 +113,8 @@ class _Events:
 
     def _privacy(self, result: Result | None) -> dict[str, Any]:
         """The policy by its hash, which a report has too, its requirements by name, and what the audit says of them."""
+        from ldiv_db.reporting.request import policy_hash, written_policy  # noqa: PLC0415 - few runs tell a server
+
         policy = self._policy
         asked: dict[str, Any] = {
             "policySha256": policy_hash(written_policy(policy)),

@@ -13,11 +13,11 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from ldiv_db.commands.console import ProgressDisplay, open_for_command, show
+from ldiv_db.commands.console import open_for_command, show
 from ldiv_db.database.addresses import address_of, is_attached
 from ldiv_db.database.attach import CATALOG
 from ldiv_db.database.connections import Settings
@@ -27,7 +27,9 @@ from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.names import Relation
 from ldiv_db.database.requests import Asked, asked_fields
 from ldiv_db.display import Part
-from ldiv_db.publishing.ledger_there import ledger_of
+
+if TYPE_CHECKING:
+    from ldiv_db.commands.progress import ProgressDisplay
 
 _SHOW_VALUES = "Name in errors the values that are too frequent, or missing from a taxonomy."
 _SIZE = re.compile(r"\d+(\.\d+)?\s*(B|[KMGT]i?B)", re.IGNORECASE)
@@ -199,6 +201,8 @@ class OutputOptions:
 
     def progress(self, first_stage: str = "reading the source") -> ProgressDisplay:
         """Progress on stderr, which begins with a stage."""
+        from ldiv_db.commands.progress import ProgressDisplay  # noqa: PLC0415 - for commands that work long
+
         return ProgressDisplay(self.quiet, first_stage)
 
     def show(self, document: Mapping[str, Any], text: Iterable[Part]) -> None:
@@ -282,6 +286,8 @@ class CatalogOptions:
     ) -> Iterator[Engine]:
         """The same, or one with the ledger of a warehouse: what commands read `besides` runs, or of a series."""
         if names_warehouse(self.database):
+            from ldiv_db.publishing.ledger_there import ledger_of  # noqa: PLC0415 - all that a ledger is about
+
             with open_named(self.database) as there, ledger_of(there, self.schema, besides, series) as engine:
                 yield engine
             return

@@ -20,7 +20,7 @@ from ldiv_db.policy.reading import load_file
 from ldiv_db.policy.resolve import Findings
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.schema import members_of
-from ldiv_db.running.release import judge_algorithm
+from ldiv_db.running.policy_algorithm import judge_algorithm
 
 policy_app = group_of_commands("Check policies without a database, and print the JSON Schema that editors take.")
 

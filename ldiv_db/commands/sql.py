@@ -16,12 +16,12 @@ from ldiv_db.commands.console import group_of_commands, open_for_command, show, 
 from ldiv_db.commands.options import CatalogOptions, Database, Json, OptionsOf, PolicyFile, grouped
 from ldiv_db.commands.table_options import Judged
 from ldiv_db.database.catalog import named_table
+from ldiv_db.database.composer import Composer
 from ldiv_db.database.context import working_engine
 from ldiv_db.database.data_files import FileRelation, Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import refused
 from ldiv_db.database.sources import resolve_source
-from ldiv_db.database.steps import Composer
 from ldiv_db.measuring.asking.answer import AskRequest
 from ldiv_db.measuring.asking.columns import policy_of_table
 from ldiv_db.measuring.asking.statement import ask_statement, expand_statement

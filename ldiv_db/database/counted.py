@@ -14,19 +14,19 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ldiv_db.database.addresses import MEMORY
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.connections import Settings, open_database
-from ldiv_db.database.drivers import is_warehouse
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, refused
 from ldiv_db.database.failures import sentence_of, sentence_of_spark
 from ldiv_db.database.files import spill_folder
 from ldiv_db.database.names import Identifier, Relation, SqlType
-from ldiv_db.database.spark import SparkWarehouse, is_session
-from ldiv_db.database.warehouses import Warehouse
+
+if TYPE_CHECKING:
+    from ldiv_db.database.warehouses import Warehouse
 
 #: What names the session of Spark's that the environment says.
 SPARK = "spark"
@@ -190,6 +190,8 @@ def open_warehouse(text: str) -> Iterator[Warehouse]:
     except Exception as error:
         why = sentence_of(str(error)) or f"{type(error).__name__} (its words may quote a secret and are withheld)"
         raise DatabaseError(f"cannot open the {kind} database: {why}") from None
+    from ldiv_db.database.warehouses import Warehouse  # noqa: PLC0415 - and all dialects
+
     with closing(connection):
         yield Warehouse(connection, None if kind == "adbc" else kind)
 
@@ -227,6 +229,17 @@ def environment_session() -> Any:
         raise DatabaseError(f"Spark does not start: {sentence_of_spark(error)}") from None
 
 
+def is_session(value: Any) -> bool:
+    """True if it is a session of Spark's, classic or of Spark Connect; told without importing either."""
+    return any(kind.__name__ == "SparkSession" and kind.__module__.startswith("pyspark.") for kind in type(value).mro())
+
+
+def is_warehouse(given: Any) -> bool:
+    """True if it is a connection of Python's to another database than DuckDB, whose connections a wrapper may hide."""
+    is_duckdb = hasattr(given, "get_table_names")
+    return not is_duckdb and hasattr(given, "cursor") and hasattr(given, "commit")
+
+
 def is_given_warehouse(given: Any) -> bool:
     """True if it is the name of a warehouse, a connection to one, or a session of Spark's."""
     return is_session(given) or is_warehouse(given) or (isinstance(given, str) and names_warehouse(given))
@@ -235,6 +248,9 @@ def is_given_warehouse(given: Any) -> bool:
 @contextmanager
 def open_named(given: Any, dialect: str | None = None) -> Iterator[Warehouse]:
     """The warehouse that is given, of a connection by its `dialect`; one that is named is closed at the end."""
+    from ldiv_db.database.spark import SparkWarehouse  # noqa: PLC0415 - and all dialects
+    from ldiv_db.database.warehouses import Warehouse  # noqa: PLC0415
+
     if is_session(given) or given == SPARK:
         yield SparkWarehouse(environment_session() if given == SPARK else given)
     elif isinstance(given, str):

@@ -30,12 +30,6 @@ _WIDE = 2**63
 _NO_DECIMAL = "a value has more than 38 digits, or is not a number: give it a type in a view"
 
 
-def is_warehouse(given: Any) -> bool:
-    """True if it is a connection of Python's to another database than DuckDB, whose connections a wrapper may hide."""
-    is_duckdb = hasattr(given, "get_table_names")
-    return not is_duckdb and hasattr(given, "cursor") and hasattr(given, "commit")
-
-
 def dialect_of(connection: Any) -> str:
     """The dialect that a connection's driver speaks, or an empty text."""
     vendor = ""

@@ -14,10 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-import sqlglot
-from sqlglot import exp
-
-from ldiv_db.database import catalog, postgres
+from ldiv_db.database import catalog
 from ldiv_db.database.connections import open_database
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
@@ -202,6 +199,8 @@ def migrate(engine: Engine, folder: Path | None = None) -> list[Migration]:
         entries = [(found.number, found.name, found.checksum, datetime.now(UTC)) for found in todo]
         engine.append(ledger, {**dict(_LEDGER_COLUMNS), "applied_at": "TIMESTAMPTZ"}, entries)
         if kind is POSTGRES:
+            from ldiv_db.database import postgres  # noqa: PLC0415 - and the words of all databases
+
             made = (name for name in _tables(engine) if name not in before and name.endswith(OWNERS_ALONE))
             postgres.withhold(engine, [catalog.catalog_table(engine, name) for name in made])
     return todo
@@ -211,6 +210,9 @@ def _fitting(kind: Kind, sql: str) -> str:
     """The statements of a migration as a database takes them: without keys, or schemas, where it has none."""
     if kind.has_keys and kind.has_schemas:
         return sql
+    import sqlglot  # noqa: PLC0415 - few databases need it
+    from sqlglot import exp  # noqa: PLC0415
+
     statements = [statement for statement in sqlglot.parse(sql, read=DIALECT) if statement is not None]
     for statement in statements:
         if not kind.has_keys:

@@ -10,8 +10,6 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from sqlglot import exp
-
 from ldiv_db.database.errors import TemplateError
 
 DIALECT = "duckdb"
@@ -19,11 +17,15 @@ DIALECT = "duckdb"
 
 def literal(value: Any) -> str:
     """A value as SQL writes it, for what takes no bound one: a view, the name of a file to write or attach."""
+    from sqlglot import exp  # noqa: PLC0415 - what writes no SQL does without
+
     return exp.convert(value).sql(dialect=DIALECT)
 
 
 @functools.lru_cache(maxsize=4096)
 def _quote(name: str) -> str:
+    from sqlglot import exp  # noqa: PLC0415 - as in `literal`
+
     return exp.to_identifier(name, quoted=True).sql(dialect=DIALECT)
 
 
@@ -56,6 +58,8 @@ class Relation:
     @classmethod
     def parse(cls, text: str) -> Relation:
         """The relation that `text` names, e.g. `main.patients` or `"my schema"."my table"`."""
+        from sqlglot import exp  # noqa: PLC0415 - as in `literal`
+
         table = exp.to_table(text, dialect=DIALECT)
         if not all(isinstance(part, exp.Identifier) for part in table.parts):
             raise ValueError(f"{text!r} is more than a name")

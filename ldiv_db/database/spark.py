@@ -22,12 +22,6 @@ from ldiv_db.database.names import Relation, literal
 from ldiv_db.database.traits_there import FORMATS, TraitsThere
 from ldiv_db.database.warehouses import Warehouse
 
-
-def is_session(value: Any) -> bool:
-    """True if it is a session of Spark's, classic or of Spark Connect; told without importing either."""
-    return any(kind.__name__ == "SparkSession" and kind.__module__.startswith("pyspark.") for kind in type(value).mro())
-
-
 #: The settings under which our statements are read, whatever the session's own are.
 SETTINGS = {
     "spark.sql.ansi.enabled": "true",

@@ -17,7 +17,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from ldiv_db.attacking.composition import infer
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one, read_exactly
@@ -173,6 +172,8 @@ def check_releases(
 
 def _weigh_together(flow: EngineFlow, numbers: Iterable[int]) -> None:
     """Append to `keys` (key, attribute_no, …, top, total) each key's best share by all releases and keys at once."""
+    from ldiv_db.attacking.composition import infer  # noqa: PLC0415 - what attacks know, for a few series
+
     engine, weighed = flow.engine, flow["keys"]
     with flow.scope():
         flow.know(keys=flow.step("numbered_keys", "number_keys"))

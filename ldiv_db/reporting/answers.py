@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ldiv_db.database.errors import count_phrase
 from ldiv_db.display import Part, table_of
-from ldiv_db.measuring.asking.answer import Answers, Bounds
 from ldiv_db.reporting.table_text import notes_text
+
+if TYPE_CHECKING:  # of what is shown, which is there
+    from ldiv_db.measuring.asking.answer import Answers, Bounds
 
 #: The digits of a figure on a screen.
 _DIGITS = 6

@@ -1,32 +1,23 @@
 """The forms of results: a screen, a line for `repr`, rows of a frame, a page for notebooks with charts and tables.
 
-All text is escaped, and no row of the data is in it. `enter_forms` registers the form of each class.
+All text is escaped, and no row of the data is in it. `FORMS` has the form of each class.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from ldiv_db.attacking.attacks import Attacks
-from ldiv_db.auditing.audit import Audit, Audits, hold_together
+from ldiv_db.auditing.audit import Audit, hold_together
 from ldiv_db.database.errors import classes_phrase, count_phrase, rows_phrase
-from ldiv_db.display import FORMS, Form
-from ldiv_db.measuring.asking.answer import Answers
-from ldiv_db.measuring.measure import Measurement
-from ldiv_db.measuring.profile import Profile
-from ldiv_db.measuring.tables import TablesMeasurement
-from ldiv_db.publishing.inference import Inference
-from ldiv_db.publishing.result import Result
-from ldiv_db.recoding.loss import Loss
+from ldiv_db.display import Form
 from ldiv_db.reporting.answers import answers_line, answers_rows, answers_text
+from ldiv_db.reporting.attacks_text import attacks_text
 from ldiv_db.reporting.charts import Bar, bar_chart
 from ldiv_db.reporting.drawing import standalone
-from ldiv_db.reporting.report import Report, report_text, verification_text
 from ldiv_db.reporting.table_text import (
-    attacks_text,
     audits_text,
     measurement_text,
     profile_text,
@@ -40,13 +31,21 @@ from ldiv_db.reporting.text import (
     plans_apart_text,
     result_text,
     tables_plan_text,
+    verification_text,
 )
-from ldiv_db.reporting.verification import Verification
-from ldiv_db.running.exploring.outcomes import Exploration
-from ldiv_db.running.preparation import Preparation
 from ldiv_db.running.preview import describe_plan
-from ldiv_db.running.tables import PreparedTables
-from ldiv_db.running.tables_apart import PlansApart
+
+if TYPE_CHECKING:  # of what is shown, which is there
+    from ldiv_db.attacking.attacks import Attacks
+    from ldiv_db.measuring.asking.answer import Answers
+    from ldiv_db.measuring.measure import Measurement
+    from ldiv_db.measuring.profile import Profile
+    from ldiv_db.measuring.tables import TablesMeasurement
+    from ldiv_db.publishing.result import Result
+    from ldiv_db.recoding.loss import Loss
+    from ldiv_db.running.preparation import Preparation
+    from ldiv_db.running.tables import PreparedTables
+    from ldiv_db.running.tables_apart import PlansApart
 
 
 def result_line(result: Result) -> str:
@@ -280,30 +279,33 @@ def _of_one(form: Callable[[Sequence[Audit]], Any]) -> Callable[[Audit], Any]:
     return lambda audit: form([audit])
 
 
-def enter_forms() -> None:
-    """Register the forms of this module for the objects that calls return."""
-    FORMS[Result] = Form(
+#: By the name of the class: whoever shows an object has imported its class, and this module need not.
+FORMS: dict[str, Form] = {
+    "Result": Form(
         result_text,
         result_line,
         loss_rows,
         lambda run: _page(
             result_line(run), None if run.figures else _loss(run.loss), audit_table(run.audits), _notes(run.said)
         ),
-    )
-    FORMS[Measurement] = Form(
+    ),
+    "Measurement": Form(
         measurement_text, measurement_line, loss_rows, lambda one: _page(measurement_line(one), _loss(one.loss))
-    )
-    FORMS[TablesMeasurement] = Form(
+    ),
+    "TablesMeasurement": Form(
         tables_measurement_text, tables_measurement_line, tables_measurement_rows, tables_measurement_page
-    )
-    FORMS[Answers] = Form(answers_text, answers_line, answers_rows, answers_page)
-    FORMS[Profile] = Form(profile_text, profile_line, profile_rows, profile_page)
-    FORMS[Attacks] = Form(attacks_text, attacks_line, attack_rows, attacks_page)
-    FORMS[Preparation] = Form(plan_text, plan_line, lambda ready: [_figures(describe_plan(ready))], plan_page)
-    of_tables = (tables_plan_text, tables_plan_line, lambda ready: [_figures(ready.as_dict())], tables_plan_page)
-    FORMS[PreparedTables] = Form(*of_tables)
-    FORMS[PlansApart] = Form(plans_apart_text, plans_apart_line, plans_apart_rows, plans_apart_page)
-    of_audits = (audits_text, audits_line, audit_rows, audits_page)
-    FORMS[Audits], FORMS[Audit] = Form(*of_audits), Form(*map(_of_one, of_audits))
-    FORMS[Exploration], FORMS[Inference] = Form(exploration_text), Form(inference_text)
-    FORMS[Report], FORMS[Verification] = Form(report_text), Form(verification_text)
+    ),
+    "Answers": Form(answers_text, answers_line, answers_rows, answers_page),
+    "Profile": Form(profile_text, profile_line, profile_rows, profile_page),
+    "Attacks": Form(attacks_text, attacks_line, attack_rows, attacks_page),
+    "Preparation": Form(plan_text, plan_line, lambda ready: [_figures(describe_plan(ready))], plan_page),
+    "PreparedTables": Form(
+        tables_plan_text, tables_plan_line, lambda ready: [_figures(ready.as_dict())], tables_plan_page
+    ),
+    "PlansApart": Form(plans_apart_text, plans_apart_line, plans_apart_rows, plans_apart_page),
+    "Audits": Form(audits_text, audits_line, audit_rows, audits_page),
+    "Audit": Form(*map(_of_one, (audits_text, audits_line, audit_rows, audits_page))),
+    "Exploration": Form(exploration_text),
+    "Inference": Form(inference_text),
+    "Verification": Form(verification_text),
+}

@@ -18,9 +18,9 @@ from markupsafe import Markup
 
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.policy.context import ReleaseContext
+from ldiv_db.reporting.attacks_text import figure_name
 from ldiv_db.reporting.charts import Axes, Bar, Bin, Later, Mark, bar_chart, histogram
 from ldiv_db.reporting.drawing import CHART_STYLE, number, page_templates
-from ldiv_db.reporting.table_text import figure_name
 
 #: Columns whose distributions are drawn; a page of more would be long, and the document has them all.
 MOST_COLUMNS = 24

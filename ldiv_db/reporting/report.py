@@ -16,17 +16,14 @@ from ldiv_db.database.context import Listener, working_engine
 from ldiv_db.database.documents import NESTED_BYTES, read_text
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.requests import asks
-from ldiv_db.display import Part, Printed, table_of
+from ldiv_db.display import Part, Printed
 from ldiv_db.policy.reading import counted_there
 from ldiv_db.reporting.evidence import Document, document_of
 from ldiv_db.reporting.page import page_of, write_pdf
 from ldiv_db.reporting.request import ReportRequest
 from ldiv_db.reporting.subject import opened
 from ldiv_db.reporting.table_text import notes_text
-from ldiv_db.reporting.verification import Verification
 
-#: The differences that are listed on a screen.
-_LISTED = 20
 #: The endings of the files that a report may go to.
 ENDINGS = (".html", ".json", ".pdf")
 
@@ -45,6 +42,27 @@ class Report(Printed):
 
     def as_dict(self) -> Document:
         return self.document
+
+    def text(self, files: Sequence[Path] = (), **how: Any) -> Iterator[Part]:
+        said: dict[str, Any] = self.document["statement"]
+        meets = {True: "meets its requirements", False: "does not meet its requirements", None: "is not judged"}
+        yield f"{said['table']}: {meets[said['holds']]}"
+        source = self.document["source"] or {}
+        yield from notes_text([*self.document["audit"]["attributes"][0]["warnings"], *source.get("kept", ())])
+        if said["promises_hold"] is False:
+            yield "attacks gain more than is promised: see section 9"
+        yield from (f"warning: {line}" for line in self.document["not_tried"] if NO_CLASS in line)
+        risk, threshold = said["largest_risk"], self.document["identifiability"]["threshold"]
+        if risk is not None:
+            bound = self.document["identifiability"]["risks"][0]["bound"]
+            promised = "" if bound is None else f", the requirements promise at most {bound:.4g}"
+            uncounted = f" (people cannot be counted{promised})" if said["at_least"] else ""
+            figure = f"{'at least ' if uncounted else ''}{risk:.4g}{uncounted}"
+            figure += " (of people)" if said["counts"] == "people" else ""
+            side = {True: "within", False: "above", None: "undecided against"}[said["within_threshold"]]
+            yield f"largest risk of re-identification {figure}, {side} the threshold of {threshold:g}"
+        for file in files:
+            yield f"written to {file}: {file.stat().st_size:,} bytes"
 
     def html(self) -> str:
         """The page: one file that asks for nothing else, the same for the same document."""
@@ -120,49 +138,3 @@ def _write(path: Path, text: str) -> None:
     except BaseException:
         Path(part).unlink(missing_ok=True)
         raise
-
-
-def report_text(found: Report, files: Sequence[Path] = ()) -> Iterator[Part]:
-    """What the report says of the release, and the files that it was written to."""
-    said: dict[str, Any] = found.document["statement"]
-    meets = {True: "meets its requirements", False: "does not meet its requirements", None: "is not judged"}
-    yield f"{said['table']}: {meets[said['holds']]}"
-    source = found.document["source"] or {}
-    yield from notes_text([*found.document["audit"]["attributes"][0]["warnings"], *source.get("kept", ())])
-    if said["promises_hold"] is False:
-        yield "attacks gain more than is promised: see section 9"
-    yield from (f"warning: {line}" for line in found.document["not_tried"] if NO_CLASS in line)
-    risk, threshold = said["largest_risk"], found.document["identifiability"]["threshold"]
-    if risk is not None:
-        bound = found.document["identifiability"]["risks"][0]["bound"]
-        promised = "" if bound is None else f", the requirements promise at most {bound:.4g}"
-        uncounted = f" (people cannot be counted{promised})" if said["at_least"] else ""
-        figure = f"{'at least ' if uncounted else ''}{risk:.4g}{uncounted}"
-        figure += " (of people)" if said["counts"] == "people" else ""
-        side = {True: "within", False: "above", None: "undecided against"}[said["within_threshold"]]
-        yield f"largest risk of re-identification {figure}, {side} the threshold of {threshold:g}"
-    for file in files:
-        yield f"written to {file}: {file.stat().st_size:,} bytes"
-
-
-def verification_text(found: Verification, table: str = "the table") -> Iterator[Part]:
-    """What was worked out again, what only the report's own code can tell, and the first differences."""
-    if found.holds:
-        yield f"the report is of {table}: {found.figures:,} figures recomputed, all equal"
-    elif found.same_release:
-        differ = f"{len(found.differences):,} of {found.figures:,} figures differ"
-        yield f"the rows of {table} are those of the report, but {differ}"
-    else:
-        yield f"the report is not of {table}: its rows are different"
-    if found.same_release:
-        alone = ", ".join(f"{section} ({count:,})" for section, count in found.same_code.items())
-        yield (
-            f"{found.plain:,} of them were also computed by plain SQL on the release and the source; only the"
-            f" program's own code checked the numbers of: {alone}"
-        )
-    for name, (old, new) in found.versions.items():
-        yield f"note: {name} was {old}, and is {new}"
-    if found.differences:
-        rows = [(one.where, one.reported, one.found) for one in found.differences[:_LISTED]]
-        listed = f"the first {_LISTED} of {len(found.differences):,}" if len(found.differences) > _LISTED else "all"
-        yield table_of(f"differences, {listed}", ("figure", "in the report", "worked out again"), rows)

@@ -1,4 +1,4 @@
-"""What is said of a table as a screen shows it: audits, losses, profiles and attacks, in lines and tables of counts.
+"""What is said of a table as a screen shows it: audits, losses and profiles, in lines and tables of counts.
 
 Each form yields its lines and tables in their order; `forms.py` enters them.
 """
@@ -8,24 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ldiv_db.attacking.attacks import ATTACKER_OF, Attacks
-from ldiv_db.attacking.base import WORDS
-from ldiv_db.attacking.gains import Attack, Gain
-from ldiv_db.auditing.audit import Audit
 from ldiv_db.auditing.subject import Suppressed
 from ldiv_db.database.documents import POLICY_BYTES, parse_document, read_text
 from ldiv_db.database.errors import classes_phrase, count_phrase, in_unit, people_phrase, rows_phrase
 from ldiv_db.display import Part, facts_of, table_of
-from ldiv_db.measuring.answers import Answer
-from ldiv_db.measuring.measure import Measurement
-from ldiv_db.measuring.profile import Profile
-from ldiv_db.measuring.tables import TablesMeasurement
-from ldiv_db.measuring.uniqueness import RARE
 from ldiv_db.publishing.result import DISTINCT_CLASSES
-from ldiv_db.recoding.loss import Loss, Precision
 from ldiv_db.requirements import Requirement, Verdict, plain
+
+if TYPE_CHECKING:  # of what is shown, which is there
+    from ldiv_db.auditing.audit import Audit
+    from ldiv_db.measuring.answers import Answer
+    from ldiv_db.measuring.measure import Measurement
+    from ldiv_db.measuring.profile import Profile
+    from ldiv_db.measuring.tables import TablesMeasurement
+    from ldiv_db.recoding.loss import Loss, Precision
 
 
 def notes_text(notes: Iterable[str]) -> Iterator[str]:
@@ -258,6 +256,8 @@ def _uniqueness(found: dict[str, Any]) -> Iterator[Part]:
 def _uniqueness_facts(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "different combinations", f"{found['combinations']:,}"
     yield "unique rows", f"{found['unique_rows']:,} ({found['unique_share']:.1%})"
+    from ldiv_db.measuring.uniqueness import RARE  # noqa: PLC0415 - which who has a profile has imported
+
     rare, share = found[f"rows_below_{RARE}"], found[f"share_below_{RARE}"]
     yield f"rows that share theirs with fewer than {RARE - 1} others", f"{rare:,} ({share:.1%})"
     people = found["population"] or {"estimates": {}}
@@ -281,69 +281,3 @@ def _sensitive_facts(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     alike = "" if folded == found["largest_l"] else f", {folded} ignoring case and blanks"
     yield "largest feasible l", f"{found['largest_l']}{alike}"
     yield "entropy", f"{found['entropy']:.2f} bits"
-
-
-# -- attacks -----------------------------------------------------------------------------------------
-
-_GAINS = ("attack", "sensitive", "what is measured", "best gain", "bound promised", "holds")
-
-
-def attacks_text(found: Attacks, table: str = "the table") -> Iterator[Part]:
-    """The attacks as a table, a line a gain, and the counts that go with them."""
-    rows = [
-        (
-            attack.title,
-            attack.sensitive or "-",
-            gain.measure,
-            number_or_dash(gain.gain),
-            "nothing promised" if gain.bound is None else number_or_dash(gain.bound),
-            _verdict(attack, gain),
-        )
-        for attack in found.attacks
-        for gain in attack.gains
-    ]
-    yield table_of(
-        f"{table}: {rows_phrase(found.rows)}, {classes_phrase(found.classes, 'distinct ')}",
-        _GAINS,
-        rows,
-    )
-    for attack in found.attacks:
-        yield from _attack_figures(attack)
-    yield from notes_text((*found.lost, *found.warnings))
-    for attack in found.attacks:
-        if attack.untried:
-            more = "--budget, or --replay-limit," if attack.name == "replay" else "--budget"
-            yield f"not finished: {attack.name} was {attack.untried}; a larger {more} tries more"
-    if found.holds is None and not found.undecided:
-        yield "nothing is promised of this table: --require or --policy say what should hold"
-
-
-def _verdict(found: Attack, gain: Gain) -> str:
-    """Say if the promise is kept; an unfinished attack can only show that it is broken."""
-    if gain.holds is not False and (found.untried or (found.at_least and gain.bound is not None)):
-        return "not finished" if found.untried else "not known"
-    return yes_or_no(gain.holds)
-
-
-def figure_name(attack: str, figure: str, of_people: bool = False) -> str:
-    """A figure of an attack as people read it."""
-    name = {**WORDS, **ATTACKER_OF[attack].words}.get(figure, figure.replace("_", " "))
-    return in_unit(name, "people") if of_people else name
-
-
-def _attack_figures(found: Attack) -> Iterator[Part]:
-    if found.figures:
-        named = ((figure_name(found.name, name, found.of_people), value) for name, value in found.figures.items())
-        figures = ", ".join(f"{name} {_figure(value)}" for name, value in named)
-        yield f"{found.title}{f' of {found.sensitive}' if found.sensitive else ''}: {figures}"
-    if found.shown:
-        rows = [map(_figure, row.values()) for row in found.shown]
-        yield table_of(f"most certain: {found.sensitive}", list(found.shown[0]), rows)
-
-
-def _figure(value: Any) -> str:
-    if isinstance(value, list):
-        return " ".join(map(number_or_dash, value)) if len(value) > 2 else " to ".join(map(number_or_dash, value))
-    if isinstance(value, float):
-        return number_or_dash(value)
-    return f"{value:,}" if isinstance(value, int) else "NULL" if value is None else str(value)

@@ -6,15 +6,13 @@ Each form yields its lines and tables in their order; `forms.py` enters them. Se
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ldiv_db.database.errors import count_phrase, people_phrase, rows_phrase
-from ldiv_db.database.templates import Statement
 from ldiv_db.display import Part, facts_of, table_of
 from ldiv_db.policy.quasi_identifiers import written
 from ldiv_db.policy.sensitive import asked_l
 from ldiv_db.publishing import ledger
-from ldiv_db.publishing.inference import Inference
 from ldiv_db.publishing.result import CLASSES_MADE, DISTINCT_CLASSES, Result
 from ldiv_db.reporting.table_text import (
     answers_in_words,
@@ -27,14 +25,18 @@ from ldiv_db.reporting.table_text import (
     verdicts_text,
     yes_or_no,
 )
-from ldiv_db.requirements import Requirement
-from ldiv_db.running.demo import Demo, next_steps
 from ldiv_db.running.estimate import about, size
-from ldiv_db.running.exploring.outcomes import Exploration, VariantOutcome, findings
-from ldiv_db.running.preparation import Preparation
 from ldiv_db.running.preview import describe_plan, sent
-from ldiv_db.running.tables import PreparedTables
-from ldiv_db.running.tables_apart import PlansApart
+
+if TYPE_CHECKING:  # of what is shown, which is there
+    from ldiv_db.database.templates import Statement
+    from ldiv_db.publishing.inference import Inference
+    from ldiv_db.reporting.verification import Verification
+    from ldiv_db.requirements import Requirement
+    from ldiv_db.running.exploring.outcomes import Exploration, VariantOutcome
+    from ldiv_db.running.preparation import Preparation
+    from ldiv_db.running.tables import PreparedTables
+    from ldiv_db.running.tables_apart import PlansApart
 
 
 def result_text(
@@ -155,7 +157,7 @@ def inference_text(found: Inference) -> Iterator[Part]:
         yield f"{', '.join(found.ordered)}: {ledger.ORDERED}; {ledger.WITHDRAW}"
 
 
-# -- plans, variants and the demonstration -----------------------------------------------------------
+# -- plans, variants, and reports held against tables ------------------------------------------------
 
 
 def plan_text(ready: Preparation, statements: Sequence[Statement] | None = None) -> Iterator[Part]:
@@ -234,6 +236,8 @@ _RISKS = {"posterior": "largest share", "prosecutor": "1 / smallest class"}
 
 def exploration_text(found: Exploration) -> Iterator[Part]:
     """The variants that were rehearsed as a table, by risk and loss, then the others with their reasons."""
+    from ldiv_db.running.exploring.outcomes import findings  # noqa: PLC0415 - which who has an exploration has imported
+
     if found.done:
         risks = ["posterior", "prosecutor"] if found.sensitive else ["prosecutor"]
         named = [_RISKS[risk] for risk in risks]
@@ -262,51 +266,28 @@ def _variant(found: Exploration, outcome: VariantOutcome, risks: Sequence[str], 
     ]
 
 
-def demo_text(demo: Demo) -> Iterator[Part]:
-    """The demonstration in words and tables, what joins of several tables have, and what to try next."""
-    result = demo.result
-    before, after = _clinic_in_words(result) if demo.joined else _adult_in_words(result)
-    yield before
-    yield from (table_of(f"before: {name}" if name else "before", columns, rows) for name, columns, rows in demo.before)
-    yield after
-    yield from (table_of(f"after: {name}" if name else "after", columns, rows) for name, columns, rows in demo.after)
-    if demo.joined:
-        yield "\nThe tables are joined as before: only rows that are left out are missing.\n"
-        rows = [(name, f"{one:,}", f"{one - other:,}", f"{other:,}") for name, (one, other) in demo.joined.items()]
-        yield table_of("joins", ("join of", "rows before", "left out", "rows after"), rows)
-        yield "\nBy what an attacker knows, rows that are left out, and the mean loss of a label (0 to 1):\n"
-        yield table_of("attackers", ("who knows", "left out", *demo.policy.tables), list(_attackers(demo)))
-    yield ""
-    yield from result_text(result)
-    verdict = "holds" if all(found.holds for found in result.audits) else "FAILS"
-    read = "tables and their join alone" if demo.joined else "table alone"
-    yield f"\nThe audit read the published {read}: the policy {verdict}.\n\nWhat to try next:"
-    yield "\n".join(f"  {line}" for line in next_steps(demo))
+#: The differences that are listed on a screen.
+_LISTED = 20
 
 
-def _attackers(demo: Demo) -> Iterator[tuple[str, ...]]:
-    """Against each attacker how many rows are left out, and the mean loss of a cell of each table."""
-    for who, result in demo.attackers.items():
-        losses = [f"{one.loss.lm_mean:.3f}" if one.weight else "-" for one in result.tables]
-        yield who, f"{result.loss.rows_suppressed:,}", *losses
-
-
-def _adult_in_words(result: Result) -> tuple[str, str]:
-    frequency = next(found["parameters"]["l"] for found in result.requirements if found["name"] == "frequency")
-    return (
-        f"Adult (US census, 1994): {result.loss.rows_published + result.loss.rows_suppressed:,} people, one a row."
-        " Whoever knows a neighbour's age,\nschooling, family and so on could look up his or her occupation:\n",
-        f"\nNow everybody shares what identifies them with at least {result.loss.smallest_class - 1} others, and no"
-        f" occupation is that of more than\none in {frequency} of them. Two of the classes:\n",
-    )
-
-
-def _clinic_in_words(result: Result) -> tuple[str, str]:
-    counts = [f"{rows_phrase(t['rows_in'])} of {t['table']}" for t in (one.as_dict() for one in result.tables)]
-    others = (result.loss.smallest_class or 1) - 1
-    return (
-        f"A made-up clinic: {', '.join(counts)}. Whoever knows when somebody was born and admitted could look\nup"
-        " what he or she had. Some patients:\n",
-        f"\nNow everybody shares what identifies them, in all tables, with at least {others} others, and no value is\n"
-        "that of more than one in three of them. Numbers of this release stand for keys:\n",
-    )
+def verification_text(found: Verification, table: str = "the table") -> Iterator[Part]:
+    """What was worked out again, what only the report's own code can tell, and the first differences."""
+    if found.holds:
+        yield f"the report is of {table}: {found.figures:,} figures recomputed, all equal"
+    elif found.same_release:
+        differ = f"{len(found.differences):,} of {found.figures:,} figures differ"
+        yield f"the rows of {table} are those of the report, but {differ}"
+    else:
+        yield f"the report is not of {table}: its rows are different"
+    if found.same_release:
+        alone = ", ".join(f"{section} ({count:,})" for section, count in found.same_code.items())
+        yield (
+            f"{found.plain:,} of them were also computed by plain SQL on the release and the source; only the"
+            f" program's own code checked the numbers of: {alone}"
+        )
+    for name, (old, new) in found.versions.items():
+        yield f"note: {name} was {old}, and is {new}"
+    if found.differences:
+        rows = [(one.where, one.reported, one.found) for one in found.differences[:_LISTED]]
+        listed = f"the first {_LISTED} of {len(found.differences):,}" if len(found.differences) > _LISTED else "all"
+        yield table_of(f"differences, {listed}", ("figure", "in the report", "worked out again"), rows)

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from ldiv_db.attacking.composition import compare_releases
 from ldiv_db.attacking.covering import label_axes
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import missing_columns, named_table, table_exists
@@ -72,6 +71,8 @@ def _compared(engine: Engine, ready: Preparation, classes: NewClasses) -> Earlie
         promises = {name: promise.of_rows for name, promise in promises.items()}
     people, budget = resolved.source.relation, _PAIRS_A_ROW * ready.encoded.row_count
     promised = {name: (attribute, promises[name]) for name, attribute in required.attributes.items()}
+    from ldiv_db.attacking.composition import compare_releases  # noqa: PLC0415 - what attacks know, for a later release
+
     found = compare_releases(engine, subjects, label_axes(resolved), promised, people, budget)
     return replace(earlier, compared=found)
 

@@ -37,8 +37,9 @@ from ldiv_db.requirements.reading import warn_of_values
 from ldiv_db.requirements.values import Named, listing
 from ldiv_db.running.estimate import READING, estimate_run, expected
 from ldiv_db.running.foreseen import Foreseen, Prepared
+from ldiv_db.running.policy_algorithm import refuse_forms
 from ldiv_db.running.remedies import other_policies, remedied
-from ldiv_db.running.run_spec import PreparedRun, RunSpec, refuse_forms
+from ldiv_db.running.run_spec import PreparedRun, RunSpec
 from ldiv_db.running.tasks import task_of
 from ldiv_db.solving.auto import Chooser
 from ldiv_db.solving.cross_tables import told_of_cells

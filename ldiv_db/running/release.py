@@ -34,9 +34,9 @@ from ldiv_db.publishing.series import ANOTHER_TARGET, Series, key_of, open_serie
 from ldiv_db.publishing.series_draft import ReleaseStart
 from ldiv_db.publishing.series_target import ReleaseTables, SeriesTarget, series_target_of, settle_crashed, sql_name_of
 from ldiv_db.recoding.encode import read_source
+from ldiv_db.running.policy_algorithm import judge_algorithm
 from ldiv_db.running.release_classes import ClassesDraft, plan_classes
-from ldiv_db.running.release_groups import DecomposedDraft, decomposition_options, plan_groups
-from ldiv_db.running.run_spec import make_algorithm
+from ldiv_db.running.release_groups import DecomposedDraft, plan_groups
 
 
 def draft_release(
@@ -102,15 +102,6 @@ def _types_of(policy: Policy, columns: Sequence[Column]) -> dict[str, str]:
         return policy.released.types(columns)
     shown = {name.lower() for name in (*policy.quasi_identifiers, *policy.sensitive, *policy.keep)}
     return {column.name: column.published for column in columns if column.name.lower() in shown}
-
-
-def judge_algorithm(found: Findings) -> None:
-    """Raise PolicyError unless there is such an algorithm for the policy, which has the options that are given."""
-    policy = found.policy
-    if policy.decomposes:
-        decomposition_options(policy.algorithm.name, policy.algorithm.options)
-    else:
-        make_algorithm(policy)
 
 
 def first_start(engine: Engine, resolved: Resolved) -> ReleaseStart:

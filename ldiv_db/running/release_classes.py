@@ -40,9 +40,10 @@ from ldiv_db.requirements import Requirement, promised_by
 from ldiv_db.requirements.guarantees import most_classes
 from ldiv_db.running.classes import measure_similarity, new_classes, work_out
 from ldiv_db.running.foreseen import Foreseen
+from ldiv_db.running.policy_algorithm import series_algorithm
 from ldiv_db.running.preparation import check_ready, foreseen, make_ready, told_of_lengths
 from ldiv_db.running.remedies import other_policies, remedied
-from ldiv_db.running.run_spec import PreparedRun, resolve_requirements, series_algorithm
+from ldiv_db.running.run_spec import PreparedRun, resolve_requirements
 from ldiv_db.solving.levels import meets
 
 

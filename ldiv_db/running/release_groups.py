@@ -13,14 +13,13 @@ true ones it would tell which are noise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ldiv_db.algorithms.base import read_options
 from ldiv_db.algorithms.decomposition.encode import grouped_by, secrets_of
-from ldiv_db.algorithms.decomposition.grouping import DecompositionOptions, Grouping, Secret
+from ldiv_db.algorithms.decomposition.grouping import Grouping, Secret
 from ldiv_db.algorithms.decomposition.steps import Groups, make_groups
 from ldiv_db.algorithms.infeasible import no_class
 from ldiv_db.auditing.audit import Audit, audit_individuals, audit_table, require_good
@@ -28,7 +27,7 @@ from ldiv_db.auditing.subject import Pair, Subject
 from ldiv_db.database import postgres
 from ldiv_db.database.context import Context
 from ldiv_db.database.data_files import Table
-from ldiv_db.database.errors import AuditError, InfeasibleError, count_phrase, refused, rows_phrase
+from ldiv_db.database.errors import AuditError, InfeasibleError, count_phrase, rows_phrase
 from ldiv_db.database.names import Relation
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.sources import GROUP_ID
@@ -39,6 +38,7 @@ from ldiv_db.publishing.series_target import ReleaseTables
 from ldiv_db.recoding.encode import Coding
 from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.requirements import Requirement, promised_by
+from ldiv_db.running.policy_algorithm import decomposition_options
 
 #: Makes a table of what a template selects, given the table, the template and what fills its parameters.
 Create = Callable[..., None]
@@ -181,17 +181,6 @@ def plan_groups(
 def primary_of(resolved: Resolved, secrets: Sequence[Secret]) -> Secret:
     """The attribute of whose values each group has different ones."""
     return next(secret for secret in secrets if secret.name.lower() == resolved.primary.lower())
-
-
-def decomposition_options(name: str, given: Mapping[str, Any]) -> DecompositionOptions:
-    """The options of the algorithm of that name; raises PolicyError if it has no such options."""
-    defaults = {"noise": "random"} if name == "decomposition" else {}
-    options = read_options(name, DecompositionOptions, {**defaults, **given})
-    if name != "decomposition_plus" and "starvation" in given:
-        raise refused("algorithm.starvation", f"{name} has no row wait that could join a group")
-    if name == "anatomy" and "combinations" in given:
-        raise refused("algorithm.combinations", "anatomy has one attribute, and no combinations")
-    return options
 
 
 def _no_group_reason(primary: Secret, groups: Groups) -> str:

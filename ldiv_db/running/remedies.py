@@ -36,7 +36,8 @@ from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.parameters import DIGITS, rounded
 from ldiv_db.requirements.values import Named
-from ldiv_db.running.run_spec import PreparedRun, make_algorithm
+from ldiv_db.running.policy_algorithm import make_algorithm
+from ldiv_db.running.run_spec import PreparedRun
 from ldiv_db.running.tasks import task_of
 from ldiv_db.solving.known_rows import KnownTopDown
 from ldiv_db.solving.levels import check_levels, level_tasks

@@ -31,8 +31,9 @@ from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.labels import LabelAxis, as_labels
 from ldiv_db.recoding.recode import PUBLISHED, ClassNumbers, Recoding, SpanColumn, keep_types, published_rows
 from ldiv_db.running.classes import work_out
+from ldiv_db.running.policy_algorithm import judge_algorithm
 from ldiv_db.running.preparation import make_ready
-from ldiv_db.running.release import first_start, judge_algorithm
+from ldiv_db.running.release import first_start
 from ldiv_db.running.release_classes import plan_classes
 from ldiv_db.running.release_groups import plan_groups
 from ldiv_db.running.run_spec import resolve_algorithm

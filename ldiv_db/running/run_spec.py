@@ -9,15 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.algorithms import ALGORITHMS, algorithm_of
+from ldiv_db.algorithms import algorithm_of
 from ldiv_db.algorithms.base import Algorithm, Task
-from ldiv_db.algorithms.bsgi.bsgi import SeriesBsgi
 from ldiv_db.auditing.refusals import require_listed
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse
+from ldiv_db.database.errors import PolicyError
 from ldiv_db.policy.document import Policy
-from ldiv_db.policy.limits import limit_problems
-from ldiv_db.policy.release_columns import ReleaseColumns
 from ldiv_db.policy.resolve import Check, Findings, Resolved, resolve
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.sensitive import Required, absent_values, asked_l
@@ -31,8 +28,8 @@ from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.units import Units, units_of
 from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.values import Named
+from ldiv_db.running.policy_algorithm import make_algorithm
 from ldiv_db.running.rights import require_rights
-from ldiv_db.solving.auto import FromCounts
 
 
 @dataclass(frozen=True)
@@ -75,38 +72,6 @@ def _checked_destination(engine: Engine, found: Findings) -> Destination | None:
         types = None if found.columns is None else released.types(found.columns)
         TargetCheck(destination, policy, found.folder, [found.source], types).refuse()
     return destination
-
-
-def make_algorithm(policy: Policy) -> Algorithm:
-    """The policy's algorithm with its options; raises PolicyError if there is none of that name."""
-    name = policy.algorithm.name
-    if policy.weight is not None and not policy.names_algorithm:
-        return FromCounts("set" in policy.released.forms.values())
-    options = policy.algorithm.options
-    algorithm = series_algorithm(name, options) if policy.is_series else algorithm_named(name, options)
-    refuse_forms(algorithm, policy.released, policy)
-    return algorithm
-
-
-def series_algorithm(name: str, options: Mapping[str, Any]) -> Algorithm:
-    """The algorithm that forms the classes of a series; raises PolicyError if there is none of that name."""
-    return SeriesBsgi(dict(options)) if name == SeriesBsgi.name else algorithm_named(name, dict(options))
-
-
-def algorithm_named(name: str, options: dict[str, Any]) -> Algorithm:
-    """The algorithm of that name with its options; raises PolicyError if there is none, or it has no such options."""
-    if name not in ALGORITHMS:
-        raise PolicyError([Problem("algorithm.name", f"no algorithm {name!r}", nearest(name, ALGORITHMS))])
-    return algorithm_of(name)(options)
-
-
-def refuse_forms(algorithm: Algorithm, released: ReleaseColumns, policy: Policy) -> None:
-    """Raise PolicyError for sets where a recoding has none, and for what does not go with one for all rows."""
-    if algorithm.excludes_sets and "set" in released.forms.values():
-        what = f"{algorithm.name} publishes {algorithm.excludes_sets}, not sets"
-        raise PolicyError([Problem("recode", what, "set recode: tree")])
-    if algorithm.traits.recodes_globally:
-        refuse(limit_problems(policy, "a global recoding", algorithm=algorithm.name))
 
 
 @dataclass(frozen=True)

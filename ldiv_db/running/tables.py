@@ -45,8 +45,9 @@ from ldiv_db.recoding.units import Units, asking_each, units_of
 from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.values import Named
 from ldiv_db.running.foreseen import Prepared
+from ldiv_db.running.policy_algorithm import make_algorithm
 from ldiv_db.running.rights import require_rights
-from ldiv_db.running.run_spec import make_algorithm, resolve_algorithm, resolve_requirements
+from ldiv_db.running.run_spec import resolve_algorithm, resolve_requirements
 from ldiv_db.solving.known_rows import known_task
 from ldiv_db.solving.level_search import LevelSearch
 
@@ -70,9 +71,8 @@ def open_tables(engine: Engine, context: Context, policy: Policy) -> OpenedTable
     """The tables of a policy, with links that are whole; raises PolicyError with all that is wrong."""
     refuse(problems_of(policy))
     if policy.is_apart:
-        raise refused(
-            "individual.rows", "is of tables by themselves, and this is about several that are linked", "aligned"
-        )
+        what = "is of tables by themselves, and this is about several that are linked"
+        raise refused("individual.rows", what, "aligned")
     opened = open_each(engine, policy, context.folder, "source", policy.tables)
     linked = {
         name: LinkedTable.opened(engine, name, table, opened[name], in_order=not policy.knows_one)

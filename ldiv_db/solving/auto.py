@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from math import prod
 from typing import Literal
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Stages, Task, Traits, forming
-from ldiv_db.algorithms.baselines.annealing import Annealing
-from ldiv_db.algorithms.baselines.tds import Tds
-from ldiv_db.algorithms.cuts.cuts import Cuts
-from ldiv_db.algorithms.cuts.problem import MOST_COLUMNS
 from ldiv_db.algorithms.local.limits import passes_on
-from ldiv_db.algorithms.local.topdown import TopDown
 from ldiv_db.algorithms.priced.priced import needed
-from ldiv_db.algorithms.tp.hilbert import TpPlus
-from ldiv_db.database.errors import InfeasibleError, PolicyError, SuppressionError, count_phrase
+from ldiv_db.database.errors import SuppressionError, count_phrase
 from ldiv_db.recoding.axes import among
 from ldiv_db.solving.choose import (
     LARGE,
@@ -38,8 +31,6 @@ from ldiv_db.solving.trials import Contest, Solve, Trial, take_best, within
 TINY = 100
 #: The rows of the sample that algorithms are tried on where there are many.
 SAMPLE = 50_000
-#: So many cuts are gone through in seconds: Adult's taxonomies have a third of that.
-MOST_CUTS = 10**9
 
 
 class AutoOptions(Options):
@@ -205,59 +196,6 @@ class Fast(Rule):
         except SuppressionError:
             found = leaving()
         return found.algorithm, found.reason
-
-
-class FromCounts(Rule):
-    """The first of those that plan from counts of rows that can meet the policy, where it leaves the algorithm open.
-
-    A global recoding where every quasi-identifier has a taxonomy, since it can then be had as SQL that runs where the
-    rows are: `cuts` as long as its cuts can all be gone through, else `annealing`, and `tds` for more sensitive values
-    than these count. Otherwise `tp_plus`, as for numbers without a taxonomy; `topdown` where rows have several values.
-
-    With `sets` quasi-identifiers are published as sets, which no global recoding and no star can be.
-    """
-
-    name = "auto"
-    traits = Traits(counts=True, any_class=True, harmless=True, rows_alone=True)
-
-    def __init__(self, sets: bool = False):
-        super().__init__({})
-        self._sets = sets
-
-    def chosen(self, task: Task) -> tuple[Algorithm, str]:
-        """The first candidate that takes the policy, or the last, which says what is wrong; and why."""
-        candidates = list(self._candidates(task))
-        algorithm, why = next((one for one in candidates if _accepts_policy(one[0], task)), candidates[-1])
-        return algorithm, f"algorithm {algorithm.name}: {why}"
-
-    def _candidates(self, task: Task) -> Iterator[tuple[Algorithm, str]]:
-        if task.cross:
-            yield TopDown({}), "it specialises every cell of `tables_of` by itself"
-            return
-        trees = [axis.taxonomy for axis in task.encoded.axes if axis.taxonomy is not None]
-        if len(trees) == len(task.encoded.axes) and not self._sets:
-            cuts = prod(tree.cuts for tree in trees)
-            if all(axis.distribution.distinct <= MOST_COLUMNS for axis in task.encoded.sensitive):
-                if cuts <= MOST_CUTS:
-                    yield Cuts({}), f"it proves the best of {cuts:,} cuts, and plans from counts"
-                else:
-                    yield Annealing({}), "there are too many cuts to prove the best, and it plans from counts"
-            yield Tds({}), "it takes the requirements that larger classes keep, and plans from counts"
-        form = "ranges" if self._sets else "stars"
-        yield TpPlus({"form": form}), "it takes what no global recoding can, and plans from counts"
-        yield TopDown({}), "it takes rows with several values, and plans from counts"
-
-
-def _accepts_policy(algorithm: Algorithm, task: Task) -> bool:
-    """True if the algorithm takes the policy, whatever the counts allow."""
-    try:
-        algorithm.refuse_unfit(task)
-        algorithm.check(task)
-    except PolicyError:
-        return False
-    except InfeasibleError:
-        return True
-    return True
 
 
 def _settled(task: Task, only: Candidate) -> tuple[Algorithm, str]:

@@ -10,20 +10,15 @@ under every other requirement that was measured (docs/benchmarks.md).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from ldiv_db.algorithms import algorithm_of
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Task
-from ldiv_db.algorithms.baselines.tds import Tds
-from ldiv_db.algorithms.bsgi.bsgi import LEAVES, Bsgi
-from ldiv_db.algorithms.eligibility import class_size
+from ldiv_db.algorithms.eligibility import LEAVES, class_size
 from ldiv_db.algorithms.local.limits import passes_on
-from ldiv_db.algorithms.local.mondrian import Mondrian
-from ldiv_db.algorithms.local.peel import Peel
-from ldiv_db.algorithms.local.stratified import Stratified
-from ldiv_db.algorithms.local.topdown import TopDown
 from ldiv_db.database.errors import InfeasibleError, PolicyError, SuppressionError
 
 #: From so many rows on algorithms are tried on a sample.
@@ -58,38 +53,40 @@ class Candidate:
         return f"algorithm {self.name}: {self.why}"
 
 
+def _candidate(name: str, why: str, **options: Any) -> Candidate:
+    return Candidate(algorithm_of(name)(options), why)
+
+
 def candidates_of(task: Task, suppress: bool) -> list[Candidate]:
     """Those that may suit the task, the most promising first; they leave rows out only if they may `suppress` them."""
     residue = {"residue": "suppress"} if suppress else {}
     if alone := _alone(task, residue):
         return [alone]
-    bsgi = Candidate(Bsgi({}), "its classes of different values are the smallest that keep shares bounded")
+    bsgi = _candidate("bsgi", "its classes of different values are the smallest that keep shares bounded")
     many = task.encoded.size >= MANY_ROWS
-    listed = fast_candidates(task) if many else _promising(task, bsgi, Peel(residue))
+    listed = fast_candidates(task) if many else _promising(task, bsgi, residue)
     return _fitting(task, [*listed, *([leaving()] if suppress else [])])
 
 
 def leaving() -> Candidate:
     """The one that leaves rows out where no other can do the task."""
-    return Candidate(Bsgi({"residue": "suppress"}), LEAVES)
+    return _candidate("bsgi", LEAVES, residue="suppress")
 
 
-def _promising(task: Task, bsgi: Candidate, peeling: Peel) -> list[Candidate]:
+def _promising(task: Task, bsgi: Candidate, residue: Mapping[str, Any]) -> list[Candidate]:
     """All in their order: for peeling where it leaves rows out, what is left decides what it loses.
 
     Of many rows no node is cut by shares: every cut that is tried costs a pass.
     """
-    peel = Candidate(peeling, "it looks for the cheapest of many ways to generalise")
-    topdown = Candidate(
-        TopDown({}), "it specialises as far as the requirements allow, all of which larger classes keep"
-    )
-    if peeling.options.residue == "suppress" or all(requirement.rows_only for requirement in task.requirements):
+    peel = _candidate("peel", "it looks for the cheapest of many ways to generalise", **residue)
+    topdown = _candidate("topdown", "it specialises as far as the requirements allow, all of which larger classes keep")
+    if residue or all(requirement.rows_only for requirement in task.requirements):
         return [peel, bsgi, topdown]
     is_first = shares_decide(task) and not _is_settled(task)
     listed = [bsgi, topdown, peel] if is_first else [topdown, bsgi, peel]
     if task.encoded.row_count >= LARGE:
         return listed
-    stratified = Candidate(Stratified({}), "its classes keep the shares that they are compared with")
+    stratified = _candidate("stratified", "its classes keep the shares that they are compared with")
     if task.compares_with_table:
         return [peel, stratified, topdown, bsgi] if passes_on(task) else [stratified, *listed]
     return [*listed, stratified]
@@ -99,8 +96,8 @@ def fast_candidates(task: Task) -> list[Candidate]:
     """As `candidates_of`, the quickest first: one of those whose work is that of the quickest."""
     if alone := _alone(task):
         return [alone]
-    bsgi = Candidate(Bsgi({}), "it is quick, and its classes are the smallest that keep shares bounded")
-    mondrian = Candidate(Mondrian({}), "it is the quickest")
+    bsgi = _candidate("bsgi", "it is quick, and its classes are the smallest that keep shares bounded")
+    mondrian = _candidate("mondrian", "it is the quickest")
     return _fitting(task, [bsgi, mondrian] if shares_decide(task) else [mondrian, bsgi])
 
 
@@ -112,14 +109,14 @@ def _fitting(task: Task, candidates: Sequence[Candidate]) -> list[Candidate]:
 def _alone(task: Task, residue: dict[str, Any] | None = None) -> Candidate | None:
     """The candidate besides which no other can do the task; None if others can."""
     if task.cross:
-        return Candidate(TopDown({}), "it specialises every cell of `tables_of` by itself, in the time of one")
+        return _candidate("topdown", "it specialises every cell of `tables_of` by itself, in the time of one")
     if population := next((r.named_population for r in task.requirements if r.named_population), ""):
-        return Candidate(Tds({}), f"it knows whom of {population} its classes cover")
+        return _candidate("tds", f"it knows whom of {population} its classes cover")
     why = "it keeps the rows of an individual apart" if task.encoded.individual else ""
     promised = [requirement for requirement in task.requirements if requirement.unique_class_size() is not None]
     if lone := [requirement.name for requirement in promised if not requirement.monotone]:
         why = f"{lone[0]} is not kept when classes are put together or split"
-    return Candidate(Bsgi(residue or {}), why) if why else None
+    return _candidate("bsgi", why, **(residue or {})) if why else None
 
 
 def shares_decide(task: Task) -> bool:
@@ -129,9 +126,10 @@ def shares_decide(task: Task) -> bool:
     """
     bound = max((requirement.share_size for requirement in task.requirements), default=0)
     try:
-        if bound < 3 or Bsgi({}).unfit(task) or class_size(task) != bound:
+        bsgi = algorithm_of("bsgi")({})
+        if bound < 3 or bsgi.unfit(task) or class_size(task) != bound:
             return False
-        Bsgi({}).check(task)
+        bsgi.check(task)
     except (InfeasibleError, PolicyError):
         return False
     return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import fields
 from inspect import signature
 from pathlib import Path
@@ -28,9 +29,9 @@ FOLDER = Path(ldiv_db.__file__).parent / "commands"
 HEAVY = ("duckdb", "sqlglot", "pydantic", "jinja2", "rich", "yaml", "ldiv_db.api", "ldiv_db.database.engine")
 
 
-def imported(code: str) -> set[str]:
-    """The modules of `HEAVY` that a process of its own has imported when the code has run."""
-    script = f"import sys\n{code}\nprint(*[name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
+def imported(code: str, among: Sequence[str] = HEAVY) -> set[str]:
+    """Those of some modules that a process of its own has imported when the code has run."""
+    script = f"import sys\n{code}\nprint(*[name for name in {among!r} if name in sys.modules], file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     return set(done.stderr.split())
 
@@ -48,6 +49,15 @@ except SystemExit as end:
 
 def test_help_and_version_import_nothing_that_takes_long() -> None:
     assert imported(call_main("--help") + call_main("--version")) == set()
+
+
+def test_a_check_of_a_policy_imports_no_algorithm_no_attack_and_writes_no_sql(tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yml"
+    policy.write_text(
+        "{source: t, target: u, quasi_identifiers: [a], sensitive: [s], require: [{k: 2}], algorithm: bsgi}"
+    )
+    unused = ("sqlglot", "ldiv_db.api", "ldiv_db.attacking", "ldiv_db.publishing", "ldiv_db.algorithms.local.topdown")
+    assert imported(call_main("policy", "check", str(policy)), unused) == set()
 
 
 def test_every_command_takes_quiet() -> None:

@@ -20,11 +20,11 @@ import pytest
 from strategies import search, seeded
 
 import ldiv_db
+from ldiv_db.database.composer import Composer
 from ldiv_db.database.context import working_engine
 from ldiv_db.database.errors import PolicyError
 from ldiv_db.database.names import Relation
 from ldiv_db.database.questions import read_question
-from ldiv_db.database.steps import Composer
 from ldiv_db.measuring.asking.answer import AskRequest
 from ldiv_db.measuring.asking.statement import ask_statement, expand_statement
 

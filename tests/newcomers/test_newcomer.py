@@ -63,12 +63,12 @@ def test_a_release_to_memory_is_refused_before_work(bed: Any) -> None:
 
 
 def test_quiet_says_nothing_and_progress_speaks_of_stages(bed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ldiv_db.commands.console._PAUSE", 0.0)
+    monkeypatch.setattr("ldiv_db.commands.progress._PAUSE", 0.0)
     called = bed.run()
     assert "forming classes" in called.err and "reading the source" in called.err
     assert "left" in called.err and "rows" not in called.err, "names of our tables say nothing to a reader"
     assert bed.call("check", bed.database, "published.patients", "--policy", bed.policy, "--quiet").err == ""
-    monkeypatch.setattr("ldiv_db.commands.console._PAUSE", 5.0)
+    monkeypatch.setattr("ldiv_db.commands.progress._PAUSE", 5.0)
     profiled = bed.call("profile", bed.database, "patients", "--qi", "ward", "--quiet")
     assert (profiled.code, profiled.err) == (0, "")
 

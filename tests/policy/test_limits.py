@@ -21,7 +21,7 @@ from ldiv_db.policy.reading import load_policy
 from ldiv_db.policy.resolve import Findings
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.sources import DECOMPOSITIONS
-from ldiv_db.running.release import judge_algorithm
+from ldiv_db.running.policy_algorithm import judge_algorithm
 from ldiv_db.running.there import unsupported
 from tests.strategies import draws, search
 

@@ -9,7 +9,7 @@ from tables import fill
 
 import ldiv_db
 from ldiv_db.algorithms.neighbours.passes import IMPROVING
-from ldiv_db.commands.console import ProgressDisplay
+from ldiv_db.commands.progress import ProgressDisplay
 from ldiv_db.database.context import Stage
 from ldiv_db.database.queries import Step
 from ldiv_db.running.estimate import MEASURING, MOST, READING, WRITING, Pace, about, expected, timed
@@ -224,7 +224,7 @@ def test_a_plan_of_many_columns_expects_time_for_each(con, algorithm):
 
 
 def test_lines_of_progress_name_the_stage_and_no_end_that_nobody_knows(capsys, monkeypatch):
-    monkeypatch.setattr("ldiv_db.commands.console._PAUSE", 0.0)
+    monkeypatch.setattr("ldiv_db.commands.progress._PAUSE", 0.0)
     with ProgressDisplay(first_stage="counting columns") as listener:
         listener.on_step(Step("a", 1, 1.0))
         listener.on_expected([timed("counting columns", 10**6), timed(IMPROVING, 10**7)])

@@ -21,7 +21,7 @@ from ldiv_db.algorithms.bsgi import bisection, selection
 from ldiv_db.algorithms.bsgi.repair import repair
 from ldiv_db.algorithms.bsgi.selection import incorporate
 from ldiv_db.algorithms.costs import lm_measures
-from ldiv_db.algorithms.eligibility import check_counts, class_count, class_size, hardest_first, quotas
+from ldiv_db.algorithms.eligibility import LEAVES, check_counts, class_count, class_size, hardest_first, quotas
 from ldiv_db.algorithms.infeasible import no_class, none_found
 from ldiv_db.algorithms.neighbours.exchange import exchange_rows
 from ldiv_db.algorithms.transparent import build
@@ -60,8 +60,6 @@ def _trimmed(task: Task, l: int) -> Task:
 
 #: How often classes are made of rows left over, where several keys count; and of how many rows greedily.
 PASSES, FEW = 8, 2_000
-#: What it does with `residue: suppress`, in words.
-LEAVES = "it leaves out the rows of values that are too frequent"
 
 
 class BsgiOptions(Options):

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.composer import Composer
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError
 from ldiv_db.database.names import Identifier, NamedAfter, Relation
 from ldiv_db.database.questions import Asked, Grouping, Question, read_question
-from ldiv_db.database.steps import Composer
 from ldiv_db.measuring.asking.answer import AskRequest
 from ldiv_db.measuring.asking.cells import CutAxis, Uses, cut
 from ldiv_db.measuring.asking.columns import Labelled, columns_asked
