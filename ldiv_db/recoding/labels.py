@@ -15,16 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import refused
 from ldiv_db.database.names import DIALECT, Identifier, Relation
-from ldiv_db.database.steps import Composer
 from ldiv_db.policy.quasi_identifiers import Hierarchy
 from ldiv_db.policy.release_columns import LABELS
+
+if TYPE_CHECKING:
+    from ldiv_db.database.composer import Composer
 
 #: The remedy in an error about labels that cannot be read as ranges.
 RANGE_FORMS = (

@@ -11,11 +11,11 @@ import pytest
 
 import ldiv_db
 from ldiv_db.database.catalog import named_table
+from ldiv_db.database.composer import Composer
 from ldiv_db.database.context import working_engine
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.snapshot import POSTGRES
-from ldiv_db.database.steps import Composer
 from ldiv_db.measuring.asking.answer import AskRequest
 from ldiv_db.measuring.asking.statement import ask_statement, expand_statement
 from ldiv_db.policy.reading import parse_policy
