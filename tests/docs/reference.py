@@ -61,10 +61,13 @@ _FUNCTIONS = (
     "explore",
     "report",
     "register",
+    "doctor",
     "read_policy",
     "parse_policy",
 )
 _STATEMENTS = ("check_sql", "counts_sql")
+#: Functions that take what their command takes, and no more.
+_AS_COMMANDS = ("profile", "ask", "explore")
 #: Members that the program's own screens and pages are made of.
 _OF_FORMS = {"about", "unit", "readings", "axes", "compared", "kept_back", "measured", "policy_of", "ways_out"}
 _ERRORS = ("LdivError", "PolicyError", "InfeasibleError", "AuditError", "DatabaseError")
@@ -189,10 +192,8 @@ def python() -> str:
         "The names of `import ldiv_db` ([at work](../how-to/python.md)); `help(ldiv_db.run)` has the rest. What has the"
         " name of a [command's option](commands.md) means the same. `con` is a DuckDB connection, or the address of a"
         " [database](../how-to/attached.md); `folder` holds relative files, `catalog` is the attached database with"
-        " taxonomies and ledger, if that is not the current one; with `show_values` errors name values of the data."
-        " `as_dict()` of a result is what the command prints with `--json`. Look at `holds`: only `run` raises for a"
-        " requirement that fails. Functions raise PolicyError for what does not exist, does not fit or cannot be read,"
-        " InfeasibleError for an empty source, and DatabaseError if the database refuses.",
+        " taxonomies and ledger; with `show_values` errors name values of the data. `as_dict()` of a result is what the"
+        " command prints with `--json`. Look at `holds`: only `run` raises for a requirement that fails.",
     ]
     for title, names in (
         ("Functions", _FUNCTIONS),
@@ -213,7 +214,10 @@ def name_section(name: str) -> Iterator[str]:
     if inspect.isfunction(thing):
         yield f"```text\n{name}({arguments(thing)})\n```"
     said = plain(inspect.cleandoc(thing.__doc__ or "")).split(_BREAK)
-    yield _BREAK.join(said[: 2 if inspect.isfunction(thing) else 1])
+    if name in _AS_COMMANDS:
+        yield f"{said[0]} Arguments are those of [the command](commands.md#ldiv-{name})."
+    else:
+        yield _BREAK.join(said[: 2 if inspect.isfunction(thing) else 1])
     if inspect.isclass(thing) and (listed := "\n".join(members(thing))):
         yield listed
 
