@@ -50,6 +50,7 @@ OURS: dict[str, dict[str, Any]] = {
     "ours-normal": {"algorithm": {"name": "auto", "effort": "normal"}},
     "ours-ranges": {"quasi_identifiers": {"numeric": True}},
     "ours-sets": {"recode": "set"},
+    "ours-sets-thorough": {"recode": "set", "algorithm": {"name": "auto", "effort": "thorough"}},
     "ours-cuts": {"algorithm": {"name": "cuts", "scheme": "allRec"}},
     "ours-transparent": {"algorithm": "bsgi", "transparent": True},
 }
