@@ -91,8 +91,11 @@ def _cells(policy: Policy) -> Iterator[Args]:
     for name in named:
         if name not in known:
             yield f"{name!r} is no quasi-identifier", nearest(name, known)
-        elif forms[name] not in ("label", "bounds"):
-            yield f"{name} is published as a {forms[name]}, which classes of a cell have each", "set recode: tree"
+        elif forms[name] not in ("label", "bounds", "set"):
+            yield (
+                f"{name} is published as a {forms[name]}, which classes of a cell have each",
+                "leave it out of `output`",
+            )
     if len(named) == len(known) and all(name in known for name in named):
         yield "names every quasi-identifier: a class would be a whole cell", "leave one out"
 

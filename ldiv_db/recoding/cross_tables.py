@@ -73,7 +73,7 @@ class CrossTables:
         return replace(encoded, rows=rows, axes=tuple(a for a in encoded.axes if a.code not in names), cells=None)
 
     def classes(self, engine: Engine, encoded: Encoded, assigned: Relation) -> Relation:
-        """(class_id, rows, bounds) of what is assigned, with those of its cell: raises AssertionError if it has two."""
+        """(class_id, rows, cell, bounds) of what is assigned, by its cell: raises AssertionError if it has two."""
         own = encoded.bound_classes(engine, assigned, "own")
         params = {"assigned": assigned, "placed": self.placed, "bounds": self.bounds, "axes": self.axes}
         others = [axis for axis in encoded.axes if axis not in self.axes]

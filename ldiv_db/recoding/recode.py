@@ -12,7 +12,7 @@ blank, or has one of , " { } in it stands in double quotes, which are doubled in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
@@ -23,6 +23,7 @@ from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, NamedAfter, Relation, Value
 from ldiv_db.database.table_queries import Aggregate
 from ldiv_db.policy.release_columns import CENTRES, Form, centre_as, columns_as
+from ldiv_db.recoding.cross_tables import CrossTables
 from ldiv_db.recoding.encoded import LOSS_UNIT, NUMBER_SCALE, Axis, Encoded
 
 #: The template of the release.
@@ -31,6 +32,8 @@ PUBLISHED = "recoding/publish/recode_rows"
 MANY_ROWS = 100_000
 #: The bits that a number may have which tells what a class publishes.
 _BITS = 126
+#: The forms by which more is published of a class than its bounds tell.
+_TOLD = ("set", *CENTRES)
 #: The columns that spans have in place of a label.
 _SHOWN = {"bounds": ("smallest", "largest"), "value": ("value",)}
 
@@ -92,12 +95,14 @@ class Assignment:
     Where classes are published as more than the values that occur in them, as under a global recoding, `classes` is
     (class_id, rows, smallest and largest code by quasi-identifier); otherwise they are bounded by their rows. `blanked`
     is (class_id, code): values of the first sensitive attribute that are published as NULL. With `stars` bounds that
-    are the whole domain are published as a star.
+    are the whole domain are published as a star. Under `cross` the given classes also have the `cell` of each, and are
+    published as all values of that by the quasi-identifiers of these tables.
     """
 
     assigned: Relation
     _: KW_ONLY
     classes: Relation | None = None
+    cross: CrossTables | None = None
     blanked: Relation | None = None
     stars: bool = False
     dealt: Identifier | None = None
@@ -129,13 +134,12 @@ def plan_recoding(
     spans = [_labelled(flow, axis, forms.get(axis.name, "label"), priced) for axis in encoded.axes]
     if assignment.stars:
         spans = [_starred(flow, span, priced) for span in spans]
-    told: Mapping[str, Callable[..., Spans]] = {"set": _set, "mean": _centred, "median": _centred}
-    if any(span.form in told for span in spans):
-        flow.know(dealt=dealt)
-        found = [told[span.form](flow, span) if span.form in told else span for span in spans]
+    if any(span.form in _TOLD for span in spans):
+        flow.know(dealt=dealt, owners=assignment.classes)
+        found = [_of_members(flow, span, assignment.cross) for span in spans]
         sets = [span for span in found if span.placed]
         flow.replace("classes", "place_sets", sets=sets)
-        engine.drop(*(span.relation for span in spans if span.form in told))
+        engine.drop(*(span.relation for span in spans if span.form in _TOLD))
         engine.drop(*(span.placed for span in sets if span.placed))
         spans = found
     return Recoding(assigned, flow["classes"], tuple(spans), assignment.blanked, dealt)
@@ -144,6 +148,7 @@ def plan_recoding(
 def _bounded(engine: Engine, encoded: Encoded, assignment: Assignment, sets: set[str]) -> Relation:
     """The classes with the bounds that they are given, or those of their rows, as all have of which `sets` are told."""
     assigned, given, dealt = assignment.assigned, assignment.classes, assignment.dealt
+    sets = sets - {axis.name for axis in assignment.cross.axes} if assignment.cross else sets
     if given and not sets:
         return given
     own = encoded.bound_classes(engine, assigned, "classes", dealt)
@@ -180,11 +185,19 @@ def _starred(flow: EngineFlow, span: Spans, priced: bool) -> Spans:
     return replace(span, relation=starred)
 
 
-def _set(flow: EngineFlow, span: Spans) -> Spans:
-    """The spans and sets of a quasi-identifier that has a taxonomy."""
+def _of_members(flow: EngineFlow, span: Spans, cross: CrossTables | None) -> Spans:
+    """The spans with what is told of the members of classes, or of those of cells; as they are if that is nothing."""
+    if span.form == "set":
+        return _set(flow, span, cross if cross and span.axis in cross.axes else None)
+    return _centred(flow, span) if span.form in CENTRES else span
+
+
+def _set(flow: EngineFlow, span: Spans, cross: CrossTables | None = None) -> Spans:
+    """The spans and sets of a quasi-identifier that has a taxonomy, perhaps those of the cells of `cross`."""
     engine, code = flow.engine, span.axis.code.name
     flow.know(axis=span.axis, spans=span.relation)
-    members = flow.step(f"members_{code}", "list_set_members")
+    whose = {"classes": cross.bounds, "assigned": cross.placed} if cross else {}
+    members = flow.step(f"members_{code}", "list_set_members", **whose)
     sets = flow.step(f"sets_{code}", "list_sets", members=members)
     first: dict[str, Aggregate] = {name: ("min", name) for name in ("class_id", "low", "high", "leaves")}
     numbered = engine.group(f"numbered_{code}", sets, "set_no", **first)
@@ -193,6 +206,9 @@ def _set(flow: EngineFlow, span: Spans) -> Spans:
     both = {"left_columns": ["set_no"], "right_columns": ["code"]}
     codes = engine.join(f"set_members_{code}", numbered, members, "class_id", **both)
     engine.drop(sets, members, numbered)
+    if cross:
+        of_class = {"left_columns": ["class_id"], "right_columns": ["set_no"]}
+        placed = engine.join(f"placed_{code}", flow["owners"], placed, ("cell", "class_id"), **of_class)
     return replace(span, relation=labelled, members=codes, placed=placed)
 
 
