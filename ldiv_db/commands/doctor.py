@@ -1,4 +1,4 @@
-"""`ldiv doctor`: does everything work in this database, on people that were made up?"""
+"""`ldiv doctor`: what is on this machine; and does everything work in a database, on people that were made up?"""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import Annotated
 import typer
 
 from ldiv_db.commands.console import open_for_command, show
-from ldiv_db.commands.options import Database, Json
+from ldiv_db.commands.options import AnyDatabase, Json
 from ldiv_db.database.counted import names_warehouse, open_planned
 from ldiv_db.running.doctor import doctor
+from ldiv_db.running.machine import look_around
 
 
 def doctor_command(
-    database: Database,
+    database: AnyDatabase = None,
     json: Json = False,
     schema: Annotated[
         str | None, typer.Option(help="An empty schema to try in, which stays; by default one is made and dropped.")
@@ -21,15 +22,23 @@ def doctor_command(
 ) -> None:
     """Try the smallest policies of all kinds in a database, on made-up people, and leave nothing there.
 
+    Without a DATABASE it says what this machine has of all that may be needed, and how to get the rest; it asks no
+    network.
+
     In a warehouse all lies in a schema of its own; elsewhere each check is a transaction that is rolled back. The exit
     code is 1 if a check fails. What it prints holds no rows of yours.
 
     \b
     Examples:
+      ldiv doctor
       ldiv doctor snowflake:PROFILE
       ldiv doctor databricks:/sql/1.0/warehouses/1234 --schema sandbox.anonymize --json
       ldiv doctor postgres:service=clinic
     """
+    if database is None:
+        machine = look_around()
+        show(machine.as_dict(), machine.text(), json)
+        return
     with open_planned(database) if names_warehouse(database) else open_for_command(database) as opened:
         visit = doctor(opened, schema)
     show(visit.as_dict(), visit.text(), json)

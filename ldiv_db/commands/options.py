@@ -142,14 +142,13 @@ def of_data_file(context: typer.Context, text: str | None) -> str | None:
 
 # -- single options ----------------------------------------------------------------------------------
 
-Database = Annotated[
-    str,
-    typer.Argument(
-        help="A DuckDB file; what DuckDB attaches: postgres:…, sqlite:…, ducklake:…, mysql:…, md:…; a warehouse:"
-        " snowflake:…, bigquery:…, databricks:…, adbc:…, spark; data files; or :memory:. ${NAME} is read from the"
-        " environment, for passwords."
-    ),
-]
+_DATABASE = typer.Argument(
+    help="A DuckDB file; what DuckDB attaches: postgres:…, sqlite:…, ducklake:…, mysql:…, md:…; a warehouse:"
+    " snowflake:…, bigquery:…, databricks:…, adbc:…, spark; data files; or :memory:. ${NAME} is read from the"
+    " environment, for passwords."
+)
+Database = Annotated[str, _DATABASE]
+AnyDatabase = Annotated[str | None, _DATABASE]
 Published = Annotated[str, typer.Argument(help="A table, a view, or a .parquet or .csv file.")]
 Released = Annotated[
     str | None,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -140,7 +140,8 @@ def load_extension(connection: Any, name: str, why: str) -> None:
     names = (*_NEEDS.get(name, ()), name)
     for one in names:
         if not _is_loaded(connection, one):
-            raise DatabaseError(f"{why} needs DuckDB's extension {one}, {_how_to_install(one, names)}")
+            is_here = f"{_what_is_there(one)} (this is {database_version()})"
+            raise DatabaseError(f"{why} needs DuckDB's extension {one}, {is_here}: {ways_to_install(name)}")
 
 
 def _is_loaded(connection: Any, name: str) -> bool:
@@ -171,14 +172,21 @@ def _folder_of(name: str) -> Path:
     return home / "extensions"
 
 
-def _how_to_install(name: str, names: Sequence[str]) -> str:
-    version = database_version()
+def extensions_here(connection: Any) -> set[str]:
+    """The extensions that are there for this version of DuckDB: built in, installed, or in a wheel."""
+    listed = connection.execute("SELECT extension_name, loaded OR installed FROM duckdb_extensions()").fetchall()
+    return {name for name, is_here in listed if is_here or wheel_of(name) is not None}
+
+
+def ways_to_install(name: str) -> str:
+    """How an extension is installed for this version of DuckDB, with those that it needs."""
+    version, names = database_version(), (*_NEEDS.get(name, ()), name)
     fitting = version if _numbers(version) <= _numbers(_LAST_WHEELS) else _LAST_WHEELS
     wheels = " ".join(f"duckdb-extension-{one.replace('_', '-')}=={fitting}" for one in names)
     installs = "; ".join(f"INSTALL {one}" for one in names)
     return (
-        f"{_what_is_there(name)} (this is {version}): online, `python -c \"import duckdb; duckdb.sql('{installs}')\"`;"
-        f" where DuckDB's server cannot be reached, `pip install duckdb=={fitting} {wheels}`"
+        f"online, `python -c \"import duckdb; duckdb.sql('{installs}')\"`; where DuckDB's server cannot be reached,"
+        f" `pip install duckdb=={fitting} {wheels}`"
     )
 
 

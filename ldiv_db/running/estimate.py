@@ -274,7 +274,7 @@ def estimate_run(
         memory += rows * (_ROW + _AXIS * axes + sum(_KEPT + _CHARACTER * width for width in widths))
         release += rows * (_PUBLISHED + _LABEL * axes + sum(widths))
     found = engine.snapshot
-    free = _free(Path(found.temp_directory)) if found.temp_directory else 0
+    free = free_bytes(Path(found.temp_directory)) if found.temp_directory else 0
     return Estimate(
         memory=memory,
         memory_limit=found.memory_limit,
@@ -282,7 +282,7 @@ def estimate_run(
         temp_directory=found.temp_directory,
         temp_free=free if found.temp_limit is None or free is None else min(free, found.temp_limit),
         release=release,
-        disk_free=None if folder is None else _free(folder),
+        disk_free=None if folder is None else free_bytes(folder),
         stages=stages,
     )
 
@@ -295,7 +295,7 @@ def _widths(engine: Engine, encoded: Encoded) -> list[int]:
     return [round(float(found[column.alias.name] or 0)) for column in encoded.kept]
 
 
-def _free(folder: Path) -> int | None:
+def free_bytes(folder: Path) -> int | None:
     """The bytes that are free where the folder is, or will be; None if that cannot be told."""
     for path in (folder.absolute(), *folder.absolute().parents):
         try:
