@@ -18,13 +18,15 @@ from ldiv_db.policy.release_columns import Form, ReleaseColumns, columns_as
 from ldiv_db.policy.settings import (
     AlgorithmSpec,
     Attributes,
+    GivenAlgorithm,
+    GivenExpand,
+    GivenIndividual,
     Individual,
     Output,
     QuasiIdentifier,
     QuasiIdentifiers,
     Seed,
     draw_seed,
-    named_individual,
 )
 from ldiv_db.policy.sources import (
     CHOOSING,
@@ -66,6 +68,7 @@ class Policy(PolicyPart):
             sensitive: str | Sequence[str] | Mapping[str, Sensitive | Mapping[str, Any] | None] = ...,
             source: Any = ...,
             target: Target | str | Mapping[str, Any] = ...,
+            expand: str | Mapping[str, Any] | None = ...,
             databases: Mapping[str, str] = ...,
             identifiers: Sequence[str] = ...,
             keep: Sequence[str] = ...,
@@ -98,23 +101,19 @@ class Policy(PolicyPart):
     source: GivenSource = UNSPECIFIED
     databases: dict[str, str] = Field(default_factory=dict)
     target: GivenTarget = Target()
+    expand: GivenExpand = None
     quasi_identifiers: QuasiIdentifiers = Field(min_length=1)
     sensitive: Attributes = Field(default_factory=dict)
     require: list[Annotated[RequirementSpec, BeforeValidator(read_requirement)]]
     suppression: Annotated[float, Field(strict=True, ge=0, lt=1, allow_inf_nan=False)] | None = None
     identifiers: list[str] = Field(default_factory=list)
     keep: list[str] = Field(default_factory=list)
-    individual: Annotated[
-        Individual | None, BeforeValidator(named_individual, json_schema_input_type=str | Individual | None)
-    ] = None
+    individual: GivenIndividual = None
     key: str | None = None
     nights: Literal["apart"] | None = None
     known: Literal["all", 1] = "all"
     weight: str | None = None
-    algorithm: Annotated[
-        AlgorithmSpec,
-        BeforeValidator(lambda v: {"name": v} if isinstance(v, str) else v, json_schema_input_type=str | AlgorithmSpec),
-    ] = AlgorithmSpec()
+    algorithm: GivenAlgorithm = AlgorithmSpec()
     recode: Literal["tree", "set"] = "tree"
     nulls: Literal["value", "suppress", "reject"] = "value"
     nulls_sensitive: Literal["reject", "suppress", "value"] = "reject"

@@ -140,6 +140,7 @@ FEATURES: Mapping[str, Feature] = {
     "nulls_sensitive": Feature("nulls_sensitive", lambda p: p.nulls_sensitive != "reject"),
     "nulls_sensitive: suppress": Feature("nulls_sensitive", lambda p: p.nulls_sensitive == "suppress"),
     "means and medians": Feature("output.{0}", lambda p: [(name,) for name in p.output.centres]),
+    "expand": Feature("expand", lambda p: p.expand is not None),
     "lists": Feature("output.{0}", lambda p: [(name,) for name in p.output.lists]),
     "bounds": Feature("output.bounds", lambda p: p.output.bounds, "output.bounds"),
     "open ends": Feature("quasi_identifiers.{0}", _read(lambda name, qi, p: qi.has_ends)),

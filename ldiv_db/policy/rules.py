@@ -195,6 +195,16 @@ RULES: tuple[PolicyRule, ...] = (
         "is no key, and no quasi-identifier of which it could be",
         "{1}",
     ),
+    PolicyRule(
+        lambda p: [
+            (n, nearest(n, p.quasi_identifiers))
+            for n in (p.expand.columns if p.expand else ())
+            if n not in p.quasi_identifiers
+        ],
+        "expand.columns",
+        "{!r} is no quasi-identifier",
+        "{1}",
+    ),
     PolicyRule(_cells, "tables_of", "{}", "{1}"),
     PolicyRule(_of_parts, "{}", "{1}", "{2}"),
     PolicyRule(_twice, "{}.{}", "is classified already under {2}"),

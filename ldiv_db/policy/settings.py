@@ -132,6 +132,24 @@ class Individual(PolicyPart):
     rows_at_most: StrictInt | None = Field(default=None, ge=1)
 
 
+GivenIndividual = Annotated[
+    Individual | None, BeforeValidator(named_individual, json_schema_input_type=str | Individual | None)
+]
+
+
+class Expand(PolicyPart):
+    """The view beside the target in which labels of the `columns` are spread over their values, by default all."""
+
+    view: str = Field(description="the view that each run makes anew: a row of the release for each value of a label")
+    columns: list[str] = Field(default_factory=list, description="the quasi-identifiers that are spread")
+
+
+GivenExpand = Annotated[
+    Expand | None,
+    BeforeValidator(lambda v: {"view": v} if isinstance(v, str) else v, json_schema_input_type=str | Expand | None),
+]
+
+
 class Output(PolicyPart):
     """Parts of the release besides its columns, and the types of these.
 
@@ -174,6 +192,10 @@ class AlgorithmSpec(BaseModel):
         return dict(self.model_extra or {})
 
 
+GivenAlgorithm = Annotated[
+    AlgorithmSpec,
+    BeforeValidator(lambda v: {"name": v} if isinstance(v, str) else v, json_schema_input_type=str | AlgorithmSpec),
+]
 #: Bits of a seed that we draw, too many for all to be tried, and of any: it is bound as an integer of 128 bits.
 _DRAWN_BITS, _MOST_BITS = 120, 127
 

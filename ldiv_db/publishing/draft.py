@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 from ldiv_db.attacking.covering import label_axes
@@ -27,18 +26,20 @@ from ldiv_db.auditing.centres import require_all, require_true, require_within
 from ldiv_db.auditing.counting import require_same_rows
 from ldiv_db.auditing.subject import Subject, Suppressed
 from ldiv_db.database import catalog, migrate, postgres
-from ldiv_db.database.data_files import FileRelation, Table, Tables
+from ldiv_db.database.data_files import Table, Tables
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import looseness
-from ldiv_db.database.errors import AuditError, ConstraintError, DatabaseError
+from ldiv_db.database.errors import ConstraintError, DatabaseError
 from ldiv_db.database.names import Identifier, Relation, Value
 from ldiv_db.policy.resolve import Resolved
-from ldiv_db.policy.targets import ONLY, Target
+from ldiv_db.policy.targets import ONLY
+from ldiv_db.publishing.expanded import renew_view
 from ldiv_db.publishing.fingerprints import hash_release
 from ldiv_db.publishing.history import Watch
 from ldiv_db.publishing.ledger import enter_run, entries_of, settle_run
 from ldiv_db.publishing.report import RunReport
 from ldiv_db.publishing.result import Result
+from ldiv_db.publishing.writing import require_rows, write_rows
 from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.recode import PUBLISHED as ROWS
 from ldiv_db.recoding.recode import ClassNumbers, Recoding, published_rows
@@ -110,6 +111,9 @@ class Draft(ABC):
     @abstractmethod
     def audit(self, where: Tables) -> Result:
         """Audit what was written and return the outcome; raises AuditError if it fails the policy."""
+
+    def expand(self, where: Tables) -> None:  # noqa: B027 - most have nothing to do
+        """Make the view beside what was written and audited, in its transaction."""
 
     @abstractmethod
     def enter(self, outcome: Result, status: str) -> None:
@@ -238,35 +242,6 @@ class NewClasses:
         return self._rows_with([whose]), person
 
 
-def write_rows(
-    engine: Engine,
-    where: Table,
-    target: Target,
-    template: str,
-    params: Mapping[str, Any],
-    types: Callable[[], Mapping[str, str]] = dict,
-) -> str:
-    """Write the rows of a template to a file or a table; returns what is to be said of that.
-
-    A table of PostgreSQL's gets the `types` and keeps what is granted on it.
-    """
-    if isinstance(where, FileRelation):
-        engine.export(Path(where.path), target.format or "", template, **params)
-    elif postgres.is_in_postgres(engine, where):
-        with engine.scope():
-            rows = engine.materialise("release", template, **params)
-            return postgres.make_table(engine, where, rows, types(), target.lose)
-    else:
-        engine.create(where, template, replace=target.if_exists == "replace", **params)
-    return ""
-
-
-def require_rows(written: int, expected: int) -> None:
-    """Raise AuditError unless as many rows were written as were to be."""
-    if written != expected:
-        raise AuditError(f"{written:,} rows were written in place of the {expected:,} to be published")
-
-
 def enter_result(engine: Engine, watch: Watch, result: Result, status: str, report: RunReport | None) -> None:
     """Enter a run in the ledger as `Draft.enter` does."""
     migrate.migrate(engine)
@@ -341,6 +316,10 @@ class RunDraft(Draft):
 
     def follow(self, rows: int) -> None:
         self.earlier_rows = rows
+
+    def expand(self, where: Tables) -> None:
+        if isinstance(table := where.get(ONLY), Relation):
+            renew_view(self.engine, self.resolved, table)
 
     def enter(self, outcome: Result, status: str) -> None:
         report = RunReport.of(replace(outcome, notes=self.result.notes), self.hashed) if self.hashed else None

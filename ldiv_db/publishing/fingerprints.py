@@ -26,7 +26,18 @@ from ldiv_db.recoding.snapshot import CopiedColumns, read_columns
 
 #: The parts of a policy that bear on no cell of the release: it is the same wherever it comes from and goes to. Of a
 #: requirement pydantic knows nothing, and a seed that was drawn is not the policy's.
-_BESIDE = {"source", "databases", "target", "identifiers", "require", "seed", "over_time", "preserve", "context"}
+_BESIDE = {
+    "source",
+    "databases",
+    "target",
+    "expand",
+    "identifiers",
+    "require",
+    "seed",
+    "over_time",
+    "preserve",
+    "context",
+}
 
 
 #: A column that a run read: its name in lower case, whether its NULLs leave rows out, and whether it is `kept` in a

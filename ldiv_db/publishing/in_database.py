@@ -107,6 +107,7 @@ class InDatabase(InTables):
             draft.announce()
             draft.write(self.tables)
             outcome = draft.audit(self.tables)
+            draft.expand(self.tables)
             draft.enter(outcome, PUBLISHED)
         return outcome
 

@@ -17,6 +17,7 @@ from ldiv_db.database.queries import Where
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.targets import ONLY
 from ldiv_db.publishing.destination import Destination
+from ldiv_db.publishing.expanded import refuse_view
 from ldiv_db.publishing.in_database import MADE_ANEW, InDatabase, InOtherDatabase, InTables, compare_columns
 from ldiv_db.publishing.in_file import DatabaseFile, DataFile, Folder, InFile
 
@@ -60,6 +61,8 @@ class TargetCheck:
             destination.refuse_lists(self.policy.output.lists)
         if isinstance(destination, InDatabase):
             self._check_table(destination.tables[self.name])
+            if self.policy.expand:
+                refuse_view(engine, self.policy.expand.view, destination.tables[self.name], self.sources)
         if isinstance(destination, InOtherDatabase):
             self._check_other(destination.tables[self.name], destination.home)
         if isinstance(destination, InFile):

@@ -219,6 +219,8 @@ class Result(Shown):
     answers: Sequence[Answer] = ()
     #: What no local recoding loses less than, if it was asked for. It is of the source: no ledger and no report has it.
     bound: LossBound | None = None
+    #: The view beside the target in which labels are spread over their values, if there is one.
+    expand: str | None = None
     #: What each of several tables loses, where the release has these.
     tables: Sequence[TableLoss] = ()
     #: Of a release of a series its figures, and what it tells together with earlier ones, once it was compared.
@@ -281,6 +283,7 @@ class Result(Shown):
             "notes": self.said,
             **({} if isinstance(compared, str) else {"compared": [attack.as_dict() for attack in compared]}),
             **({"tables": [one.as_dict() for one in self.tables]} if self.tables else {}),
+            **({} if self.expand is None else {"expand": self.expand}),
             **({} if self.snapshot is None else {"snapshot": self.snapshot}),
             **({} if self.bound is None else {"bound": self.bound.as_dict(self.comparable_loss)}),
         }

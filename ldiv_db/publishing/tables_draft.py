@@ -20,9 +20,10 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
 from ldiv_db.policy.tables import PolicyTable
-from ldiv_db.publishing.draft import NewClasses, RunDraft, require_rows, write_rows
+from ldiv_db.publishing.draft import NewClasses, RunDraft
 from ldiv_db.publishing.fingerprints import hash_release
 from ldiv_db.publishing.result import Result
+from ldiv_db.publishing.writing import require_rows, write_rows
 from ldiv_db.recoding.recode import PUBLISHED
 from ldiv_db.requirements import Requirement
 

@@ -122,6 +122,7 @@ def _data(subject: Reported) -> Document:
         "pseudonym": policy.output.person if policy else None,
         **people_counted(policy),
         **({"links": subject.links} if subject.links else {}),
+        **({"expand": policy.expand.view} if policy and policy.expand else {}),
         **_cells(subject),
     }
 

@@ -63,6 +63,8 @@ def result_text(
 def _result_facts(result: Result) -> Iterator[tuple[str, str]]:
     loss = result.loss
     yield "algorithm", result.algorithm + l_in_words(found.requirement for a in result.audits for found in a.verdicts)
+    if result.expand:
+        yield "view of rows with weights", result.expand
     yield "rows published", f"{loss.rows_published:,}"
     yield "rows suppressed", f"{loss.rows_suppressed:,}"
     if loss.cells_suppressed:
@@ -206,6 +208,8 @@ def _statements_text(statements: Sequence[Statement] | None) -> Iterator[str]:
 def _plan_facts(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
     options = ", ".join(f"{name}: {value}" for name, value in document["options"].items())
     yield "algorithm", f"{document['algorithm']} ({options})"
+    if "expand" in document:
+        yield "view of rows with weights", document["expand"]
     if document["tries"]:
         yield "tries", ", ".join(document["tries"])
     if document["largest_l"] is not None:

@@ -80,7 +80,8 @@ class Preparation(Shown, PreparedRun, Prepared):
     def named(self) -> dict[str, Any]:
         source = self.resolved.source
         told = {"source": source.name, "target": str(self.resolved.target), "inferred": self.resolved.inferred}
-        return {**told, "seed": source.seed}
+        expand = self.resolved.policy.expand
+        return {**told, "seed": source.seed, "expand": expand and expand.view}
 
 
 def prepare(

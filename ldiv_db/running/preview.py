@@ -61,6 +61,8 @@ def _described(ready: Preparation) -> dict[str, Any]:
         "unchanged": ready.earlier.unchanged,
         "notes": ready.notes,
     }
+    if resolved.policy.expand:
+        document["expand"] = resolved.policy.expand.view
     if ready.units and ready.encoded.individual:
         document["people"] = ready.encoded.individual.distribution.distinct
     if ready.encoded.different:

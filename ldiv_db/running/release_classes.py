@@ -22,7 +22,7 @@ from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.queries import Where
 from ldiv_db.policy.release_columns import CLASS_ID
 from ldiv_db.policy.sources import KEEPS_APART
-from ldiv_db.publishing.draft import NewClasses, require_rows
+from ldiv_db.publishing.draft import NewClasses
 from ldiv_db.publishing.inference import Inference, Release
 from ldiv_db.publishing.ledger import LAST_PERSON
 from ldiv_db.publishing.pairings import LimitedAttribute, promised_limits
@@ -30,6 +30,7 @@ from ldiv_db.publishing.people_over_time import Persisting, held_of, persisting
 from ldiv_db.publishing.result import Result, Similarity
 from ldiv_db.publishing.series_draft import MATCHED, PrefixDraft, ReleaseStart, match_rows
 from ldiv_db.publishing.series_target import ReleaseTables
+from ldiv_db.publishing.writing import require_rows
 from ldiv_db.recoding.axes import among
 from ldiv_db.recoding.encode import Coding
 from ldiv_db.recoding.encoded import Encoded, Renamed

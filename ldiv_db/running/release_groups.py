@@ -31,10 +31,10 @@ from ldiv_db.database.errors import AuditError, InfeasibleError, count_phrase, r
 from ldiv_db.database.names import Relation
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.sources import GROUP_ID
-from ldiv_db.publishing.draft import require_rows, write_rows
 from ldiv_db.publishing.pairings import CombinationsDecision, LimitedAttribute, plan_combinations, promised_limits
 from ldiv_db.publishing.series_draft import MATCHED, PrefixDraft, ReleaseStart, match_rows
 from ldiv_db.publishing.series_target import ReleaseTables
+from ldiv_db.publishing.writing import require_rows, write_rows
 from ldiv_db.recoding.encode import Coding
 from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.requirements import Requirement, promised_by

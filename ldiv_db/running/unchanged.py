@@ -9,9 +9,12 @@ from typing import TypeVar
 
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.policy.sensitive import smallest_class
+from ldiv_db.policy.targets import ONLY
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.draft import enter_result
+from ldiv_db.publishing.expanded import renew_view
 from ldiv_db.publishing.fingerprints import hash_release, versions
+from ldiv_db.publishing.in_database import InDatabase
 from ldiv_db.publishing.report import RunReport
 from ldiv_db.publishing.result import Result
 from ldiv_db.recoding.rules import fetch_recoding
@@ -57,6 +60,8 @@ def published_again(ready: Preparation | PreparedTables, kl: bool, begun: float)
     if (diverges, bool(result.people)) != (kl, ready.people is not None):
         return None
     with engine.transaction():
+        if isinstance(ready, Preparation) and isinstance(ready.destination, InDatabase):
+            renew_view(engine, ready.resolved, ready.destination.tables[ONLY])
         enter_result(engine, watch, result, ledger.PUBLISHED, RunReport.of(result, report.release))
     return replace(result, **ready.destination.entered(watch))
 

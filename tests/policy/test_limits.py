@@ -208,6 +208,7 @@ GIVEN = {
     "nulls_sensitive: suppress": lambda d: d.update(nulls_sensitive="suppress"),
     "means and medians": by_means,
     "lists": in_lists,
+    "expand": lambda d: d.update(expand="weighted"),
     "bounds": in_bounds,
     "open ends": lambda d: numbers(d, top=50),
     "values to read": lambda d: d["quasi_identifiers"]["zip"].update(null_values=["NA"]),
