@@ -45,7 +45,7 @@ _OF_THE_RELEASE = {
     "check": "The audit of the release: does every class meet every requirement, by which margin?",
     "attack": "What attackers gain from the release, against what its requirements promise, and what was not tried.",
     "ask": "What the source would answer to a query, by the release alone: low, estimate and high of counts, sums,"
-    f" averages and medians, in groups. For example: {EXAMPLE}",
+    f" averages and medians, in groups, and whether they are exact. For example: {EXAMPLE}",
     "explain": "The policy in words: what it requires, against whom that protects, which risks are left.",
 }
 #: The sections of a report that answer.

@@ -6,6 +6,8 @@ whether it is true, so that the third truth value, NULL, is no case of its own: 
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
@@ -16,7 +18,7 @@ import sqlglot
 from sqlglot import exp
 
 from ldiv_db.database.errors import refused
-from ldiv_db.database.names import DIALECT, Identifier
+from ldiv_db.database.names import DIALECT, Identifier, NamedAfter, Value
 
 KEY = "query"
 #: What can be asked.
@@ -39,16 +41,42 @@ _CLAUSES = {
 }  # fmt: skip
 FUNCTIONS = ("count", "sum", "avg", "median")
 _FIGURES: dict[type[exp.Expr], str] = {exp.Count: "count", exp.Sum: "sum", exp.Avg: "avg", exp.Median: "median"}
+_KINDS: tuple[tuple[type, str], ...] = ((bool, "truth"), (str, "text"), (date, "time"))
 _UNITS = ("year", "quarter", "month", "week", "day", "hour")
 
 
 @dataclass(frozen=True)
 class Condition:
-    """A column compared with a value; `=` holds of any of several, `<>` of none of them."""
+    """A column compared with a value; `=` holds of any of several, `<>` of none of them.
+
+    `sure` and `may` are the columns, 1 or 0, of whether it holds surely of a row, and may.
+    """
 
     column: str
     sign: Sign
     values: tuple[Constant, ...] = ()
+    number: int = 0
+
+    sure = NamedAfter("sure_{0.number}")
+    may = NamedAfter("may_{0.number}")
+
+    @property
+    def kind(self) -> str:
+        """What its values are: `number`, `text`, `time` or `truth`; `text` if there are none. Raises PolicyError."""
+        kinds = {next((kind for known, kind in _KINDS if isinstance(one, known)), "number") for one in self.values}
+        if len(kinds) > 1:
+            raise refused(KEY, f"{self.column} is compared with values of several types")
+        return next(iter(kinds), "text")
+
+    @property
+    def told(self) -> list[Value]:
+        """Its values as templates take them."""
+        return [*map(Value, self.values)]
+
+    @property
+    def fixed(self) -> Value:
+        """What a text must begin with to be LIKE its value."""
+        return Value(re.split("[%_]", str(self.values[0]))[0] if self.values else "")
 
     def negated(self) -> Condition:
         """What is true where this is false."""
@@ -79,14 +107,45 @@ class Grouping:
     buckets: int = 0
     times: bool = False
     unit: str = ""
+    #: Its number among the groups of its question.
+    place: int = field(default=1, compare=False)
+
+    grouped = NamedAfter("g{0.place}")
+    known = NamedAfter("k{0.place}")
+
+    @property
+    def high(self) -> float:
+        """Where its buckets end."""
+        return self.low + self.width * self.buckets
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A figure: a function of a column, or of rows."""
+    """A figure: a function of a column, or of rows, of all rows of which its `formula` holds.
+
+    `source` is what has the numbers that it sums up: labels, a box of equal rows, or nothing where it counts.
+    """
 
     function: str
     column: str | None = None
+    place: int = field(default=0, compare=False)
+    formula: Formula = field(default=Formula(), compare=False)
+    source: Literal["labels", "box", ""] = field(default="", compare=False)
+    is_time: bool = field(default=False, compare=False)
+
+    own = NamedAfter("{0.column}")
+    number = NamedAfter("x{0.place}")
+    low = NamedAfter("low_{0.place}")
+    high = NamedAfter("high_{0.place}")
+    mid = NamedAfter("mid_{0.place}")
+    share = NamedAfter("share_{0.place}")
+    sure = NamedAfter("is_sure_{0.place}")
+    may = NamedAfter("may_be_{0.place}")
+
+    @property
+    def code(self) -> int:
+        """The number of its function."""
+        return FUNCTIONS.index(self.function)
 
 
 @dataclass(frozen=True)
@@ -110,6 +169,11 @@ class Question:
         named = [*(c.column for c in self.where.conditions()), *(item.column for _, item in self.items if item.column)]
         return list({name.lower(): name for name in reversed(named)}.values())[::-1]
 
+    def conditions_of(self, column: str) -> list[Condition]:
+        """What it asks of each value of a column."""
+        listed = [*self.where.conditions(), *(one for figure in self.figures for one in figure.formula.conditions())]
+        return list({one.number: one for one in listed if one.column.lower() == column.lower()}.values())
+
 
 def read_question(text: str) -> Question:
     """The question that a SELECT asks; raises PolicyError that names what cannot be answered."""
@@ -119,17 +183,30 @@ def read_question(text: str) -> Question:
         raise refused(KEY, f"cannot be read: {str(error).splitlines()[0]}", EXAMPLE) from None
     if len(trees) != 1 or not isinstance(trees[0], exp.Select):
         raise refused(KEY, "takes one SELECT", EXAMPLE)
-    tree = trees[0]
+    tree, numbers = trees[0], itertools.count(1)
     _refuse_clauses(tree)
-    where = tree.args.get("where")
-    items = tuple((_name_of(item), _item(item.unalias())) for item in tree.expressions)
-    question = Question(_formula(where.this, False) if where else Formula(), items)
+    condition = tree.args.get("where")
+    where = _formula(condition.this, False, numbers) if condition else Formula()
+    places = {Grouping: itertools.count(1), Asked: itertools.count(1)}
+    listed = [(_name_of(item), _item(item.unalias())) for item in tree.expressions]
+    items = [(name, replace(item, place=next(places[type(item)]))) for name, item in listed]
+    question = Question(where, tuple((name, _of_rows(item, where, numbers)) for name, item in items))
     if not question.figures:
         raise refused(KEY, "asks for no figure: count(*), sum(x), avg(x) or median(x)", EXAMPLE)
     if len({name.lower() for name, _ in items}) < len(items):
         raise refused(KEY, "has two columns of one name", "name them: count(*) AS people")
+    if len({group.column.lower() for group in question.groups}) < len(question.groups):
+        raise refused(KEY, "groups by a column twice", "ask twice")
     _refuse_groups(tree, question)
     return question
+
+
+def _of_rows(item: Grouping | Asked, where: Formula, numbers: Iterator[int]) -> Grouping | Asked:
+    """A figure with the formula of the rows that it is of: those without a value of its column are in none."""
+    if isinstance(item, Grouping):
+        return item
+    filled = [Condition(item.column, "not null", (), next(numbers))] if item.column else []
+    return replace(item, formula=Formula(True, (where, *filled)))
 
 
 def count_by(columns: Sequence[str]) -> str:
@@ -167,8 +244,7 @@ def _refuse_groups(tree: exp.Select, question: Question) -> None:
         own = named.get(part.name.lower()) if isinstance(part, exp.Column) else None
         return own if isinstance(own, Grouping) else _item(part)
 
-    listed = [meant(part) for part in group.expressions]
-    if {*listed} != {*question.groups}:
+    if {*map(meant, group.expressions)} != {*question.groups}:
         raise refused(KEY, "GROUP BY does not list the columns of the answer that are no figures", "GROUP BY ALL")
 
 
@@ -212,19 +288,17 @@ def _grouping(tree: exp.Expr) -> Grouping:
     raise refused(KEY, what, "a column, floor(x / 10) * 10, width_bucket(x, 0, 100, 10) or date_trunc('month', x)")
 
 
-def _formula(tree: exp.Expr, negated: bool) -> Formula | Any:
-    """The formula of a condition, or of its opposite."""
+def _formula(tree: exp.Expr, negated: bool, numbers: Iterator[int]) -> Formula:
+    """The formula of a condition, or of its opposite; conditions are numbered."""
     if isinstance(tree, exp.Paren):
-        return _formula(tree.this, negated)
+        return _formula(tree.this, negated, numbers)
     if isinstance(tree, exp.Not):
-        return _formula(tree.this, not negated)
+        return _formula(tree.this, not negated, numbers)
     if isinstance(tree, exp.And | exp.Or):
-        parts = (_formula(tree.this, negated), _formula(tree.expression, negated))
+        parts = tuple(_formula(part, negated, numbers) for part in (tree.this, tree.expression))
         return Formula(isinstance(tree, exp.And) is not negated, parts)
-    found = _positive(tree)
-    if not negated:
-        return Formula(True, found)
-    return Formula(False, tuple(condition.negated() for condition in found))
+    found = [replace(one.negated() if negated else one, number=next(numbers)) for one in _positive(tree)]
+    return Formula(not negated, tuple(found))
 
 
 def _positive(tree: exp.Expr) -> tuple[Condition, ...]:
@@ -274,8 +348,3 @@ def _constant(tree: exp.Expr | None) -> Any:
         raise refused(KEY, "nothing is equal to NULL, or is not", "IS NULL")
     said = "nothing" if tree is None else tree.sql(DIALECT)
     raise refused(KEY, f"{said} is not answered where a value stands", "a text, a number, DATE '2024-01-31' or TRUE")
-
-
-def all_of(parts: Sequence[Condition | Formula]) -> Formula:
-    """The formula of which all parts hold."""
-    return Formula(True, tuple(parts))

@@ -22,6 +22,7 @@ from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import refused
 from ldiv_db.database.names import DIALECT, Identifier, Relation
+from ldiv_db.database.steps import Steps
 from ldiv_db.policy.quasi_identifiers import Hierarchy
 from ldiv_db.policy.release_columns import LABELS
 
@@ -86,22 +87,22 @@ def number_labels(engine: Engine, rows: Table, axis: LabelAxis) -> Relation:
     return engine.materialise("labels", "recoding/labels/number_labels", classes=rows, axis=axis)
 
 
-def read_parts(engine: Engine, labels: Relation) -> Relation:
+def read_parts(steps: Steps, labels: Relation) -> Relation:
     """The parts (value_no, part, text, word) of the labels (value_no, written): the whole, and a set's members."""
-    return engine.materialise("parts", "recoding/labels/list_parts", values_of=labels)
+    return steps.materialise("parts", "recoding/labels/list_parts", values_of=labels)
 
 
-def read_ranges(engine: Engine, parts: Relation, kind: str) -> Relation:
+def read_ranges(steps: Steps, parts: Relation, kind: str) -> Relation:
     """The positions that parts name on a kind's line: (value_no, part, word, start, stop, start_side, stop_side)."""
-    return engine.materialise("ranges", "recoding/labels/read_ranges", parts=parts, kind=kind)
+    return steps.materialise("ranges", "recoding/labels/read_ranges", parts=parts, kind=kind)
 
 
 def read_starred(
-    engine: Engine, parts: Relation, dictionary: Relation, nodes: Relation | None = None, null_code: int | None = None
+    steps: Steps, parts: Relation, dictionary: Relation, nodes: Relation | None = None, null_code: int | None = None
 ) -> Relation:
     """The codes (text, code) of `dictionary` (value, code) and of leaves that parts with starred characters cover."""
     params = {"dictionary": dictionary, "nodes": nodes, "null_code": null_code}
-    return engine.materialise("starred", "recoding/labels/list_starred", parts=parts, **params)
+    return steps.materialise("starred", "recoding/labels/list_starred", parts=parts, **params)
 
 
 def span_ranges(engine: Engine, ranges: Relation, ranks: Relation, null_code: int | None, last: int) -> Relation:
@@ -113,25 +114,25 @@ def span_ranges(engine: Engine, ranges: Relation, ranks: Relation, null_code: in
     return engine.materialise("found", "recoding/labels/span_ranges", **params)
 
 
-def find_values(engine: Engine, parts: Relation, dictionary: Relation, null_code: int, **known: Any) -> Relation:
+def find_values(steps: Steps, parts: Relation, dictionary: Relation, null_code: int, **known: Any) -> Relation:
     """The codes of `dictionary` (value, code) that parts cover: (value_no, part, low, high).
 
     By the `nodes` of a taxonomy or `levels` made of values; those of a `type` may be written otherwise.
     """
-    starred = read_starred(engine, parts, dictionary)
+    starred = read_starred(steps, parts, dictionary)
     given = {"parts": parts, "dictionary": dictionary, "starred": starred, "null_code": null_code, **known}
-    found = engine.materialise("found", "recoding/labels/find_values", **given)
-    engine.drop(starred)
+    found = steps.materialise("found", "recoding/labels/find_values", **given)
+    steps.drop(starred)
     return found
 
 
-def choose_reading(engine: Engine, found: Relation, sets_first: bool) -> tuple[Relation, Relation]:
+def choose_reading(steps: Steps, found: Relation, sets_first: bool) -> tuple[Relation, Relation]:
     """The parts that hold of (value_no, part, low, high), low being NULL where a part is no label, and their spans. Of
     a set and the whole label the whole holds, or the set with `sets_first`. Spans are (value_no, low, high) and do not
     touch. A label without a part that holds cannot be read. `found` is dropped."""
-    chosen = engine.materialise("chosen", "recoding/labels/choose_parts", found=found, sets_first=sets_first)
-    spans = engine.materialise("spans", "recoding/labels/merge_spans", chosen=chosen)
-    engine.drop(found)
+    chosen = steps.materialise("chosen", "recoding/labels/choose_parts", found=found, sets_first=sets_first)
+    spans = steps.materialise("spans", "recoding/labels/merge_spans", chosen=chosen)
+    steps.drop(found)
     return chosen, spans
 
 

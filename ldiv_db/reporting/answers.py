@@ -22,12 +22,13 @@ def answers_line(found: Answers) -> str:
 
 
 def answers_rows(found: Answers) -> list[dict[str, Any]]:
-    """A row a group: its values, and of each figure the estimate under its name, with bounds beside it."""
+    """A row a group: its values, and of each figure the estimate under its name, its bounds and if it is exact."""
     rows = []
     for values, bounds in found.groups:
         row = dict(zip(found.by, values, strict=True))
         for name, one in zip(found.figures, bounds, strict=True):
             row |= {name: one.estimate, f"{name} low": one.low, f"{name} high": one.high}
+            row |= {f"{name} exact": found.is_exact(one)}
         rows.append(row)
     return rows
 

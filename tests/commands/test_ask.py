@@ -25,7 +25,8 @@ def test_a_release_answers_within_bounds_here_and_as_a_statement(released: Any) 
     text = released.call("sql", "ask", *asked, QUERY, "--policy", released.policy).out
     rows = duckdb.connect(str(released.database), read_only=True).execute(text.rstrip().rstrip(";")).fetchall()
     counts = {group: row for group, _, figure, *row in rows if figure == 1}
-    assert counts == {one["by"]["disease"]: [*one["figures"]["n"].values(), 0] for one in found["groups"]}
+    told = {one["by"]["disease"]: one["figures"]["n"] for one in found["groups"]}
+    assert counts == {by: [figure[name] for name in ("low", "estimate", "high")] + [0] for by, figure in told.items()}
     spread = released.call("sql", "expand", *asked, "--policy", released.policy, "--columns", "country", "--json").json
     with duckdb.connect(str(released.database), read_only=True) as con:
         ((whole,),) = con.execute(f"SELECT sum(weight) FROM ({spread['sql']})").fetchall()

@@ -65,6 +65,20 @@ def test_counts_of_cells_are_exact_or_of_cells_that_were_merged(con: Any, draw: 
     assert not told["merged"] or not all(good(asked, values) for values in counts.values())
     mixed = {sex for sex, _ in labels if sex not in "mf"}
     assert told["tables"][0]["exact"] == (0 if mixed else len({sex for sex, _ in counts}))
+    assert_answers(con, policy(asked, **more), counts, exact)
+
+
+def assert_answers(con: Any, asked: dict[str, Any], counts: dict[Any, Counter[Any]], exact: set[Any]) -> None:
+    """What is asked of the release is exact of cells under their values, and of all others between bounds."""
+    found = ldiv_db.ask(con, "published", "SELECT sex, zip, count(*) FROM t WHERE dx <> 'u' GROUP BY ALL", asked)
+    assert found.left_out == 0 and "tables_of" in found.notes[-1]
+    others = {cell: values.total() - values["u"] for cell, values in counts.items()}
+    told = {cell: bounds for cell, (bounds,) in found.groups}
+    assert all(bounds.low <= others.get(cell, 0) <= bounds.high for cell, bounds in told.items())
+    assert {cell for cell in exact if others[cell]} <= {cell for cell in told if found.is_exact(told[cell])}
+    wide = ldiv_db.ask(con, "published", "SELECT count(*) FROM t WHERE zip LIKE '1%' AND sex = 'm'", asked)
+    truth = sum(values.total() for cell, values in counts.items() if cell[0] == "m" and (cell[1] or "")[:1] == "1")
+    assert wide.groups[0][1][0].low <= truth <= wide.groups[0][1][0].high
 
 
 @example(draw=random.Random(18))

@@ -69,23 +69,29 @@ def policy_of_table(policy: Policy, table: str) -> Policy:
     return policy
 
 
+def crossed_columns(question: Question, policy: Policy | None) -> list[str]:
+    """The columns of the policy's cross-tables, in lower case, if the question names one of them."""
+    crossed = dict.fromkeys(name.lower() for table in (policy.tables_of if policy else []) for name in table)
+    return [*crossed] if any(name.lower() in crossed for name in question.columns) else []
+
+
 def columns_asked(
-    engine: Engine, table: Table, question: Question, policy: Policy | None, folder: Path
+    engine: Engine, table: Table, names: Sequence[str], policy: Policy | None, folder: Path
 ) -> tuple[dict[str, Exact | Labelled], list[str]]:
-    """The columns of a question by their names in lower case, and notes on how they were read.
+    """The columns of these names by them in lower case, and notes on how they were read.
 
     Raises PolicyError for columns that the table or the policy lacks.
     """
     published = {column.name.lower(): column for column in columns_of(engine, table)}
     if policy is None:
-        return _by_types(question, published)
-    hierarchies = _hierarchies(engine, question, policy, folder)
+        return _by_types(names, published)
+    hierarchies = _hierarchies(engine, names, policy, folder)
     exact = {name.lower(): name in policy.sensitive for name in (*policy.sensitive, *policy.keep)}
     blanks = bool(FEATURES["blanked values"].when(policy))
     forms = {name.lower(): (name, form) for name, form in policy.released.forms.items()}
     found: dict[str, Exact | Labelled] = {}
     problems, unsaid = [], []
-    for name in question.columns:
+    for name in names:
         lower = name.lower()
         if lower in forms:
             own, form = forms[lower]
@@ -108,9 +114,9 @@ def columns_asked(
     return found, [note] if unsaid else []
 
 
-def _hierarchies(engine: Engine, question: Question, policy: Policy, folder: Path) -> dict[str, Hierarchy]:
+def _hierarchies(engine: Engine, names: Sequence[str], policy: Policy, folder: Path) -> dict[str, Hierarchy]:
     """The hierarchies of the columns of a question, where the policy says them."""
-    asked = {name.lower() for name in question.columns}
+    asked = {name.lower() for name in names}
     told = {n: qi for n, qi in policy.quasi_identifiers.items() if n.lower() in asked and not qi.is_open}
     problems = Problems()
     found = collect_hierarchies(engine, told, folder, problems)
@@ -118,10 +124,10 @@ def _hierarchies(engine: Engine, question: Question, policy: Policy, folder: Pat
     return found
 
 
-def _by_types(question: Question, published: dict[str, Column]) -> tuple[dict[str, Exact | Labelled], list[str]]:
+def _by_types(names: Sequence[str], published: dict[str, Column]) -> tuple[dict[str, Exact | Labelled], list[str]]:
     found: dict[str, Exact | Labelled] = {}
     problems, texts = [], []
-    for name in question.columns:
+    for name in names:
         column, columns = published.get(name.lower()), _columns_of(name, published, name.lower() not in published)
         if column is not None and column.type != "VARCHAR":
             found[name.lower()] = Exact(column)

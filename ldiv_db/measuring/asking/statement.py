@@ -6,21 +6,20 @@ read them, or to know a tree. They are those of a table here; rows with another 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.composer import Composer
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError
-from ldiv_db.database.names import Identifier, NamedAfter, Relation
-from ldiv_db.database.questions import Asked, Grouping, Question, read_question
+from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.questions import Asked, Grouping, read_question
 from ldiv_db.measuring.asking.answer import AskRequest
-from ldiv_db.measuring.asking.cells import CutAxis, Uses, cut
-from ldiv_db.measuring.asking.columns import Labelled, columns_asked
+from ldiv_db.measuring.asking.cells import Part, cut
+from ldiv_db.measuring.asking.columns import Labelled, columns_asked, crossed_columns
 from ldiv_db.measuring.asking.inquiry import Inquiry
 from ldiv_db.policy.document import Policy
 from ldiv_db.recoding.labels import as_labels, labels_there, lists_among
@@ -33,25 +32,14 @@ def ask_statement(engine: Engine, table: Table, request: AskRequest, policy: Pol
     many rows the group has), low, estimate, high; and how many rows have a label that is `unread`, which is to be 0.
     """
     question = read_question(request.query)
+    crossed = crossed_columns(question, policy)
     table, there = _labelled(engine, table, policy, at, request.table)
-    columns, _ = columns_asked(engine, table, question, policy, Path(request.folder))
+    columns, _ = columns_asked(engine, table, [*question.columns, *crossed], policy, Path(request.folder))
     with engine.scope():
-        inquiry = Inquiry.of(engine, table, question, columns)
-        labelled = [
-            replace(axis, labels=_listed(engine, at, axis.labels, axis), cells=_listed(engine, at, axis.cells, axis))
-            for axis in inquiry.cuts.values()
-        ]
-        flow = inquiry.answering(at, there, labelled, request.left_out or 0)
+        inquiry = Inquiry.of(engine, table, question, columns, crossed)
+        parts = {name: _there(engine, at, part) for name, part in inquiry.parts.items()}
+        flow = replace(inquiry, parts=parts).answering(at, there, request.left_out or 0)
         return at.text(flow.path("list_bounds"), **flow.params("list_bounds"))
-
-
-class _Spread:
-    """A column that is spread over its values: `shares` has its labels, each with values and their shares."""
-
-    table = NamedAfter("s{0.place}")
-
-    def __init__(self, axis: CutAxis, shares: Relation) -> None:
-        self.place, self.columns, self.shares, self.name = axis.place, axis.columns, shares, Identifier(axis.name)
 
 
 def expand_statement(
@@ -65,19 +53,17 @@ def expand_statement(
     table, there = _labelled(engine, table, policy, at, there)
     published = [column.name for column in columns_of(engine, table)]
     asked = names or [*(policy.quasi_identifiers if policy else published)]
-    question = Question(items=(*((name, Grouping(name)) for name in asked), ("", Asked("count"))))
-    columns, _ = columns_asked(engine, table, question, policy, folder)
+    columns, _ = columns_asked(engine, table, asked, policy, folder)
     labelled = [column for column in columns.values() if isinstance(column, Labelled)]
     with engine.scope():
-        axes = [_cut_to_values(engine, table, column, place) for place, column in enumerate(labelled, 1)]
         spread = []
-        for axis in axes:
-            how = {"by_middle": axis.on_line and not axis.unit, "is_time": axis.is_time, "on_line": axis.on_line}
+        for place, column in enumerate(labelled, 1):
+            part = _cut_to_values(engine, table, column, place)
             shares = engine.materialise(
-                "shares", "measuring/asking/list_shares", labels=axis.labels, cells=axis.cells, axis=axis, **how
+                "shares", "measuring/asking/list_shares", labels=part.labels, cells=part.cells, part=part
             )
-            spread.append(_Spread(axis, _listed(engine, at, shares, axis)))
-        labels = {column.name.lower() for axis in axes for column in axis.columns}
+            spread.append(replace(part, cells=_listed(engine, at, shares, part)))
+        labels = {name.name.lower() for part in spread for name in part.columns}
         others = [Identifier(name) for name in published if name.lower() not in labels]
         return at.text("measuring/asking/expand_rows", published=there, spread=spread, others=others)
 
@@ -88,21 +74,25 @@ def _labelled(engine: Engine, table: Table, policy: Policy | None, at: Composer,
     return as_labels(engine, table, [column.name for column in lists]), labels_there(at, there, lists)
 
 
-def _cut_to_values(engine: Engine, table: Table, column: Labelled, place: int) -> CutAxis:
+def _cut_to_values(engine: Engine, table: Table, column: Labelled, place: int) -> Part:
     """The column cut into its values, or where these have no distance into its labels."""
     try:
-        return cut(engine, table, column, Uses(grouping=Grouping(column.name)), place)
+        return cut(engine, table, Part(place, column, grouping=Grouping(column.name)))
     except PolicyError:
-        return cut(engine, table, column, Uses(is_summed=True), place)
+        return cut(engine, table, Part(place, column, figures=[Asked("sum", column.name)]))
 
 
-def _listed(engine: Engine, at: Composer, made: Relation, axis: CutAxis) -> Relation:
-    """A relation of labels as rows that are written out."""
+def _there(engine: Engine, at: Composer, part: Part) -> Part:
+    """The column with its labels and cells as rows that are written out."""
+    if part.labels is None or part.cells is None:
+        return part
+    cells = engine.select_among("cells", part.cells, part.labels, "value_no")
+    return replace(part, labels=_listed(engine, at, part.labels, part), cells=_listed(engine, at, cells, part))
+
+
+def _listed(engine: Engine, at: Composer, made: Relation, part: Part) -> Relation:
+    """A relation of labels as rows that are written out, in an order that is the same each time."""
     columns = {c.name: c.type for c in columns_of(engine, made) if c.name not in ("rows", "written")}
     kinds = {name: "DOUBLE" if kind == "HUGEINT" else kind for name, kind in columns.items()}
-    return at.load(f"{made.name.split('_', 3)[3]}_of_{axis.name}", kinds, [*_sorted(engine.columns(made, *columns))])
-
-
-def _sorted(rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    """Rows in an order of their own, so that a statement is the same each time."""
-    yield from sorted(rows, key=lambda row: [(value is None, str(value)) for value in row])
+    rows = sorted(engine.columns(made, *columns), key=lambda row: [(value is None, str(value)) for value in row])
+    return at.load(f"{made.name.split('_', 3)[3]}_of_{part.column.name}", kinds, rows)
