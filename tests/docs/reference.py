@@ -69,7 +69,23 @@ _STATEMENTS = ("check_sql", "counts_sql")
 #: Functions that take what their command takes, and no more.
 _AS_COMMANDS = ("profile", "ask", "explore")
 #: Members that the program's own screens and pages are made of.
-_OF_FORMS = {"about", "unit", "readings", "axes", "compared", "kept_back", "measured", "policy_of", "ways_out"}
+_OF_FORMS = {
+    "about",
+    "unit",
+    "readings",
+    "axes",
+    "compared",
+    "kept_back",
+    "measured",
+    "policy_of",
+    "ways_out",
+    "comparable_loss",
+    "of_role",
+    "rows_added",
+    "loss_of",
+    "ranked",
+    "done",
+}
 _ERRORS = ("LdivError", "PolicyError", "InfeasibleError", "AuditError", "DatabaseError")
 
 
