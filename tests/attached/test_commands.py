@@ -45,6 +45,21 @@ def test_a_run_publishes_and_the_commands_answer_as_on_a_file(home: Any) -> None
     assert attacked["holds"] and attacked["rows"] == 24
 
 
+def test_a_release_there_is_asked_in_place_and_by_its_own_statement(postgres: Any) -> None:
+    postgres.run()
+    asked = [
+        "released",
+        "SELECT disease, count(*) AS n FROM t WHERE age < 40 GROUP BY ALL",
+        "--policy",
+        postgres.policy,
+    ]
+    groups = postgres.json("ask", *asked)["groups"]
+    called = postgres.call("sql", "ask", postgres.address, *asked, "--dialect", "postgres")
+    rows = postgres.sql(called.stdout.rstrip().rstrip(";"))
+    told = {group: (low, high) for group, _, figure, low, _, high, _ in rows if figure == 1}
+    assert told == {one["by"]["disease"]: (one["figures"]["n"]["low"], one["figures"]["n"]["high"]) for one in groups}
+
+
 def test_taxonomies_lie_in_the_catalog_there(home: Any) -> None:
     called = home.call("taxonomy", "import", home.address, "country", home.folder / "country.csv")
     assert called.exit_code == 0, called.output
