@@ -340,4 +340,6 @@ def _is_number(figure: Any) -> bool:
 
 def _section(where: str) -> str:
     parts = re.sub(r"\[\d+\]", "", where).split(".")
+    if parts[:3] == ["source", "utility", "spreads"]:  # counts of values are plain, what their rows lose is not
+        return ".".join(parts[:4])
     return ".".join(parts[: 3 if parts[:2] == ["source", "utility"] else 2 if parts[0] == "source" else 1])

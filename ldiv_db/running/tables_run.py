@@ -79,7 +79,7 @@ def prepare_tables(opened: OpenedTables, publishes: bool) -> PreparedTables:
 def prepared_people(whose: People, earlier: Earlier, watch: Watch) -> PreparedTables:
     """People in levels that can meet the policy; raises InfeasibleError if there are none."""
     opened, tables, stack = whose.opened, whose.tables, whose.stack
-    engine, context, policy = opened.engine, opened.context, opened.policy
+    engine, context = opened.engine, opened.context
     with remedied(partial(by_others, whose)):
         task, algorithm, chosen = whose.planned()
         feasible = check_levels(algorithm, task, context.show_values)
@@ -89,26 +89,13 @@ def prepared_people(whose: People, earlier: Earlier, watch: Watch) -> PreparedTa
     assert task.units is not None  # noqa: S101 - people are planned
     counts = dict(engine.tally(task.units.members, "member"))
     rows = {m.name: (m.encoded.row_count, counts.get(m.number, 0)) for m in stack.members}
-    shapes = [
-        told_of_shapes(task.units, rows, policy.is_series),
-        *told_of_places(engine, stack.members, task.units, busiest),
-    ]
     if isinstance(algorithm, KnownTopDown):
         shapes = told_of_known(algorithm, rows)
+    else:
+        shapes = [told_of_shapes(task.units, rows, opened.policy.is_series)]
+        shapes += told_of_places(engine, stack.members, task.units, busiest)
     orphans = {one.name: count_orphans(engine, one.linked) for one in tables}
-    known = [
-        *filter(None, (chosen, planned_parts(task, algorithm, policy.part_rows), *shapes)),
-        *(line for one in tables for line in one.resolved.warnings),
-        *told_of_names(policy.tables),
-        *told_of_orphans(tables, orphans),
-        *opened.references,
-        *(
-            f"{one.name}.{line}"
-            for one, member in zip(tables, stack.members, strict=True)
-            for line in told_of_lengths(engine, one.resolved, member.encoded.axes)
-        ),
-        *told_of_lacking(engine, attributes_of(tables), stack.encoded.told, whose.required[1]),
-    ]
+    planned = chosen, planned_parts(task, algorithm, opened.policy.part_rows), *shapes
     folder = opened.destination.folder
     return PreparedTables(
         whose=whose,
@@ -116,7 +103,7 @@ def prepared_people(whose: People, earlier: Earlier, watch: Watch) -> PreparedTa
         algorithm=algorithm,
         feasibility=feasible,
         estimate=estimate_run(engine, [member.encoded for member in stack.members], folder, stages),
-        reasons=known,
+        reasons=[*filter(None, planned), *_told_of_tables(whose, orphans)],
         warnings=told_of_values(engine, attributes_of(tables), stack.encoded.told, task.wanted, of_bags=True),
         kept=list(_told_of_kept(engine, tables)),
         earlier=earlier,
@@ -124,6 +111,18 @@ def prepared_people(whose: People, earlier: Earlier, watch: Watch) -> PreparedTa
         lost=opened.destination.foreseen,
         rows={name: (before + orphans[name], after) for name, (before, after) in rows.items()},
     )
+
+
+def _told_of_tables(whose: People, orphans: Mapping[str, int]) -> Iterator[str]:
+    """Lines on the tables and on what lies between them, whatever is planned; `orphans` are rows of nobody."""
+    opened, tables, stack = whose.opened, whose.tables, whose.stack
+    yield from (line for one in tables for line in one.resolved.warnings)
+    yield from told_of_names(opened.policy.tables)
+    yield from told_of_orphans(tables, orphans)
+    yield from opened.references
+    for one, member in zip(tables, stack.members, strict=True):
+        yield from (f"{one.name}.{line}" for line in told_of_lengths(opened.engine, one.resolved, member.encoded.axes))
+    yield from told_of_lacking(opened.engine, attributes_of(tables), stack.encoded.told, whose.required[1])
 
 
 def _read_people(opened: OpenedTables, tables: Sequence[MemberTable], publishes: bool) -> tuple[People, Earlier, Watch]:
@@ -337,10 +336,10 @@ def new_tables(ready: PreparedTables, members: Mapping[str, NewClasses]) -> NewT
     return NewTables(*given, last=ready.whose.last, knows_one=opened.policy.knows_one)
 
 
-def rehearse_tables(ready: PreparedTables) -> tuple[Result, list[PublishedTable]]:
-    """Do all that a run does, with TEMP tables in place of the release; raises as a run does."""
+def rehearse_tables(ready: PreparedTables) -> tuple[Result, list[PublishedTable], Mapping[str, NewClasses]]:
+    """Do all that a run does, with TEMP tables in place of the release, and the classes; raises as a run does."""
     draft = draft_tables(ready, Context(), False, time.perf_counter())
     several = draft.several
     tables = several.published({name: classes.table() for name, classes in several.members.items()})
     require_good(audit_tables(ready.task.engine, tables, several.wanted, knows_one=several.knows_one))
-    return draft.result, tables
+    return draft.result, tables, several.members

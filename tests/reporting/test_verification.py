@@ -32,7 +32,7 @@ def test_a_report_is_of_its_table(hospital, document):
     assert found.figures > 300
     # Numbers without a second source are named.
     assert found.plain > 50 and found.plain + sum(found.same_code.values()) < found.figures
-    assert {"attacks", "risks", "source.utility.queries"} <= set(found.same_code)
+    assert {"attacks", "risks", "source.utility.queries", "source.utility.spreads.lost"} <= set(found.same_code)
     assert "statement" not in found.same_code and "source.risk_before" not in found.same_code
     tried = [stage for stage in stages if stage.startswith("trying ") and stage != "trying attacks"]
     assert len(set(tried)) > 3

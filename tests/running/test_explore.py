@@ -367,3 +367,10 @@ def test_variants_of_several_tables_are_what_runs_of_them_publish(con, snapshot)
     shares = [a.gains[-1].gain for a in attacks if a.name == "posterior" and a.knows == "all tables"]
     assert one.risk.posterior == max(share for share in shares if share is not None) <= 1 / one.l
     assert "patients.age" in page(found)
+    lost, whole = {table.name: table.loss.lm_mean for table in result.tables}, set()
+    for column in {group.column for group in one.groups}:
+        groups, name = [group for group in one.groups if group.column == column], column.split(".")[0]
+        if sum(group.share for group in groups) == pytest.approx(1):  # all its values are told
+            assert sum(group.share * group.lm_mean for group in groups) == pytest.approx(lost[name])
+            whole.add(name)
+    assert whole == set(names)

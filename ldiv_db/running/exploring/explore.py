@@ -91,7 +91,10 @@ def _of_several(
     """The same of several tables, with the rows of all that belong to people."""
     opened = open_tables(engine, Context(folder=folder), base)
     rows = sum(engine.count(one.relation) for one in opened.tables.values())
-    jobs = [TablesJob(variant, folder=folder) for variant in list_variants(base, asked, lambda: ())]
+    jobs = [
+        TablesJob(variant, show_values=asked.show_values, folder=folder)
+        for variant in list_variants(base, asked, lambda: ())
+    ]
     return jobs, opened.policy.reads, rows, "seed" in base.model_fields_set
 
 

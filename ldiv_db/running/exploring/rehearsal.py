@@ -111,7 +111,7 @@ class TablesJob(Job):
         """All that a run does, with TEMP tables in place of the release, and what who knows all tables learns."""
         policy = over_earlier(self.variant.policy)
         ready = prepare_tables(open_tables(engine, Context(folder=self.folder), policy), publishes=False)
-        made, tables = rehearse_tables(ready)
+        made, tables, classes = rehearse_tables(ready)
         attributes = {
             named_in(one.name, name): attribute
             for one in ready.whose.tables
@@ -121,7 +121,12 @@ class TablesJob(Job):
         published = PublishedTables(engine, policy, tables, attributes, ready.task.wanted)
         found = attack_published(published, Knowledge())
         risk = risk_of((found if policy.knows_one else of_most_known(found)).attacks)
-        return VariantOutcome(self.variant, "done", "", made.algorithm, made.l, made.loss, risk)
+        groups = tuple(
+            replace(group, column=named_in(one.name, group.column))
+            for one, member in zip(ready.whose.tables, ready.whose.stack.members, strict=True)  # with rows left out
+            for group in lost_by_group(engine, member.encoded, classes[one.name].recoding, self.show_values)
+        )
+        return VariantOutcome(self.variant, "done", "", made.algorithm, made.l, made.loss, risk, groups=groups)
 
 
 class Codes:
