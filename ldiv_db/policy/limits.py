@@ -92,7 +92,7 @@ def _going(test: Callable[[Target], Any]) -> When:
 #: The algorithms that publish transparently when a policy asks for it.
 TRANSPARENT = ("bsgi", *DECOMPOSITIONS)
 #: The algorithms that make classes within cells of cross-tables.
-IN_CELLS = ("auto", "topdown")
+IN_CELLS = ("auto", "fast", "topdown", "peel", "mondrian", "stratified", "bsgi")
 #: The algorithms of which a scheme can blank values, and these schemes.
 GLOBAL, BLANKING = ("cuts", "annealing"), ("vioSA", "allSA")
 FEATURES: Mapping[str, Feature] = {

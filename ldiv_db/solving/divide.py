@@ -208,7 +208,7 @@ def why_whole(task: Task, algorithm: Algorithm) -> str:
         if len(task.encoded.keys) > 1:
             return "rows that differ on several keys are chosen among all rows"
         return "greedy selection chooses among all rows" if algorithm.options.select == "greedy" else ""
-    if task.cross or not algorithm.traits.divides:
+    if not algorithm.traits.divides:
         return f"{algorithm.name} plans on all rows together"
     if getattr(options, "residue", "") == "suppress" and task.compares_with_table:
         return "classes are compared with all rows that are published"
@@ -226,6 +226,15 @@ def divide(task: Task, algorithm: Algorithm, part_rows: int) -> Division:
             found = _divided(nodes, nodes.divide())
         scope.keep(found.rows)
         return found
+
+
+def cells_of(task: Task) -> Division:
+    """The cells of cross-tables as parts, whatever rows they have."""
+    assert task.cross is not None  # noqa: S101 - the caller has looked
+    engine, cross = task.engine, task.cross
+    number = [("class_id", "node")]
+    rows = engine.join("parts", task.encoded.rows, cross.placed, "row_id", right_columns=number)
+    return Division(sorted(engine.columns(cross.bounds, "class_id", "rows")), rows)
 
 
 def _in_classes(task: Task, algorithm: Bsgi, part_rows: int) -> Division:

@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Announce, Plan, Progress, Task
+from ldiv_db.algorithms.local.topdown import TopDown
 from ldiv_db.database.connections import Settings, open_database
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import compared_by_bytes
+from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.frames import Packed, pack, unpack
 from ldiv_db.database.names import Relation
 from ldiv_db.policy.release_columns import Form
@@ -25,6 +27,9 @@ from ldiv_db.recoding.axes import among
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.requirements import Requirement
 from ldiv_db.solving.improve import LEAST, Effort, Improvable, improved, mean_loss, without_outliers
+
+#: Whether a part was left to `topdown`, as the algorithm cannot publish all of its rows.
+BY_TOPDOWN = "by_topdown"
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,8 @@ class PartJob:
     #: The share of each part's rows that may be left out, so that they are no more than that of all rows.
     suppression: Decimal | None = None
     tables: Mapping[Relation, Packed] | None = None
+    #: Whether parts are cells of cross-tables, all of whose rows are published.
+    in_cells: bool = False
 
     def carried(self, engine: Engine, folder: Path | None = None) -> PartJob:
         """The same with the tables that it refers to; on the way they are written to a private folder in `folder`."""
@@ -55,7 +62,8 @@ class PartJob:
 
 def work_of(task: Task, algorithm: Algorithm, effort: Effort = LEAST) -> PartJob:
     """The work on parts of a task by an algorithm."""
-    return PartJob(task.encoded, task.wanted, algorithm, task.seed, task.forms, effort, task.suppression)
+    of = (task.encoded, task.wanted, algorithm, task.seed, task.forms, effort, task.suppression)
+    return PartJob(*of, in_cells=task.cross is not None)
 
 
 @contextmanager
@@ -87,11 +95,23 @@ def part_task(
 
 def solve(work: PartJob, task: Task) -> Plan:
     """The plan of a part's task; of an algorithm that leaves rows out itself no outliers are left out beside these."""
+    if work.in_cells and not work.algorithm.traits.any_class:
+        able = _makes_all(work.algorithm, task)
+        plan = (work.algorithm if able else TopDown({})).run(task)
+        return replace(plan, search={BY_TOPDOWN: int(not able)})
     plan = work.algorithm.run(task)
     if work.effort.asked is not None:
         ((plan, _),) = improved([Improvable(task, work.algorithm.name, plan, work.effort, mean_loss(task, plan))])
     leaves = getattr(work.algorithm.options, "residue", "") == "suppress"
     return plan if leaves else without_outliers(task, work.algorithm, plan)
+
+
+def _makes_all(algorithm: Algorithm, task: Task) -> bool:
+    """True if the algorithm makes classes of all rows of a cell, which are good as one class."""
+    try:
+        return len(task.encoded.keys) == 1 and not algorithm.check(task).rows_suppressed
+    except InfeasibleError:
+        return False
 
 
 def solve_part(

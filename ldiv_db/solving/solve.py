@@ -18,10 +18,10 @@ from ldiv_db.recoding.levels import Level
 from ldiv_db.solving.auto import Chooser
 from ldiv_db.solving.choose import LARGE, MANY_ROWS
 from ldiv_db.solving.cross_tables import in_cells, of_cells
-from ldiv_db.solving.divide import Division, divide, why_whole
+from ldiv_db.solving.divide import Division, cells_of, divide, why_whole
 from ldiv_db.solving.improve import LEAST, TRADED, Effort, told_of_outliers, without_outliers
 from ldiv_db.solving.levels import level_tasks, planned_levels
-from ldiv_db.solving.parts import work_of
+from ldiv_db.solving.parts import BY_TOPDOWN, work_of
 from ldiv_db.solving.workers import solve_parts, workers_for
 
 
@@ -68,6 +68,8 @@ class PartwiseSolver:
         traits, cells = algorithm.traits, task.encoded.size
         if not traits.counts or (cells > self.part_rows and traits.divides):
             task = replace(task, encoded=task.encoded.in_rows(task.engine))
+        if task.cross and not (isinstance(algorithm, TopDown) and task.encoded.size <= self.part_rows):
+            return self._solved(algorithm, task, cells_of(task))
         if task.encoded.cells or task.encoded.size <= self.part_rows:
             return algorithm.run(task)
         reason = why_whole(task, algorithm)
@@ -102,7 +104,8 @@ class PartwiseSolver:
         engine, feasible = task.engine, algorithm.check(task)
         improves = algorithm.name not in TRADED and task.encoded.row_count < MANY_ROWS
         work = work_of(task, algorithm, self.effort if improves else LEAST)
-        workers = workers_for(self.workers, engine, len(division.parts))
+        small = task.encoded.size <= self.part_rows  # of cells: few rows are solved before a worker has started
+        workers = 1 if small else workers_for(self.workers, engine, len(division.parts))
         assigned, searches = solve_parts(work, task, division, workers)
         left = task.encoded.row_count - engine.count(assigned)
         search = {"parts": len(division.parts), **combined(searches)}
@@ -111,7 +114,11 @@ class PartwiseSolver:
                 "residue_suppressed": left - sum(search.get("outliers", ())),
                 "residue_rows": task.encoded.row_count - feasible.classes * feasible.l,
             }
-        return Plan(assigned, feasible.l, feasible.notes, search, parts=len(division.parts))
+        notes = feasible.notes
+        if left_to := search.get(BY_TOPDOWN):
+            what = f"the classes of {left_to:,} of {len(division.parts):,} cells"
+            notes = (*notes, f"topdown makes {what}, as {algorithm.name} could not publish all of their rows")
+        return Plan(assigned, feasible.l, notes, search, parts=len(division.parts))
 
 
 def _finished(algorithm: Algorithm, task: Task, plan: Plan) -> Plan:
@@ -142,7 +149,9 @@ def planned_parts(task: Task, algorithm: Algorithm, part_rows: int) -> str:
     rows = task.encoded.size
     if rows <= part_rows or (task.encoded.cells and not algorithm.traits.divides):
         return ""
-    reason = "" if isinstance(algorithm, Chooser) and not task.cross else why_whole(task, algorithm)
+    if task.cross:
+        return f"{rows:,} rows are divided into {task.cross.count:,} parts, the cells of `tables_of`"
+    reason = "" if isinstance(algorithm, Chooser) else why_whole(task, algorithm)
     if reason:
         return _undivided_note(task, reason)
     parts = -(-rows // part_rows)

@@ -236,7 +236,7 @@ GIVEN = {
     "known: 1": one_known,
     "another algorithm": lambda d: under("peel", d),
     "tables_of": lambda d: d.update(tables_of=[["zip"]]),
-    "algorithms across cells": lambda d: under("mondrian", d),
+    "algorithms across cells": lambda d: under({"name": "tp_plus", "form": "ranges"}, d),
     "residue: suppress": lambda d: under({"name": "auto", "residue": "suppress"}, d),
     "a warehouse": lambda d: None,
 }
@@ -414,10 +414,10 @@ WAYS = {
     "rows: apart": [lambda d: apart(None, d)],
     "rows: together": [lambda d: of_person("together", d)],
     "rows: aligned": [linked_again],
-    "algorithm: auto or topdown": [
-        lambda d, name=name: (under if "require" in d else ungrouped)(name, d) for name in ("auto", "topdown")
+    "algorithm: auto, topdown, mondrian, peel or bsgi": [
+        lambda d, name=name: (under if "require" in d else ungrouped)(name, d)
+        for name in ("auto", "topdown", "mondrian", "peel", "bsgi")
     ],
-    "algorithm: auto, topdown, mondrian, peel or bsgi": algorithms("auto", "topdown", "mondrian", "peel", "bsgi"),
     "algorithm: auto, topdown, peel or mondrian": algorithms("auto", "topdown", "peel", "mondrian"),
     "take bsgi, decomposition_plus, decomposition, anatomy": [
         lambda d: under("bsgi", d),

@@ -51,7 +51,10 @@ def by_cell(rows: Any) -> dict[Any, Counter[Any]]:
 def test_counts_of_cells_are_exact_or_of_cells_that_were_merged(con: Any, draw: random.Random) -> None:
     rows, asked = people(draw, draw.randint(20, 70)), draw.sample(REQUIREMENTS, draw.randint(1, 2))
     fill(con, "people", COLUMNS, rows)
-    more = {"algorithm": draw.choice(["topdown", "auto"]), "recode": draw.choice(["tree", "set"])}
+    more = {
+        "algorithm": draw.choice(["topdown", "auto", "mondrian", "peel", "bsgi"]),
+        "recode": draw.choice(["tree", "set"]),
+    }
     found = ldiv_db.run(con, policy(asked, **more))
     release, counts, labels = published(con), by_cell(rows), by_cell(published(con))
     exact = {cell for cell in counts if cell in labels}
@@ -121,6 +124,19 @@ def below(cell: tuple[Any, ...], label: tuple[Any, ...]) -> bool:
         shown in (value, "*", f"{(value or '')[:1]}*")
         or (str(shown).startswith("{") and (value or "NULL") in shown[1:-1].split(", "))
         for value, shown in zip(cell, label, strict=True)
+    )
+
+
+@pytest.mark.parametrize("algorithm", ["bsgi", "peel"])
+def test_cells_are_parts_of_other_algorithms(con: Any, algorithm: str) -> None:
+    """Of one cell `bsgi` cannot make classes of five different values, and `peel` makes one class."""
+    rows = [("m", "1a", 20 + n, dx) for n, dx in enumerate("abcde" * 4)]
+    rows += [("f", "1a", 20 + n, dx) for n, dx in enumerate("uuvvww")]
+    fill(con, "people", COLUMNS, rows)
+    found = ldiv_db.run(con, policy([{"k": 5}, {"frequency": 3}], algorithm=algorithm))
+    assert by_cell(published(con)) == by_cell(rows)
+    assert any(note.startswith("topdown makes the classes of 1 of 2 cells") for note in found.notes) == (
+        algorithm == "bsgi"
     )
 
 

@@ -328,8 +328,8 @@ class Peel(LocalAlgorithm):
             raise nothing_found(task, self.name, "no rows alike do", "ask for less")
         if left_over:
             state.absorb(self.options.residue == "suppress")
-        else:  # improvements reckon with the numbers of classes, and keys are too large for that
-            state.assigned = engine.number_groups("numbered", state.assigned, "class_id")
+        # Improvements reckon with the numbers of classes, and keys are too large for that; parts, with numbers from 1.
+        state.assigned = engine.number_groups("numbered", state.assigned, "class_id")
         if state.unassigned_rows and task.compares_with_table:
             state.settle()
         engine.drop(grid, left)  # all the rows, while trades are tried
