@@ -48,6 +48,7 @@ def by_cell(rows: Any) -> dict[Any, Counter[Any]]:
 
 
 @example(draw=random.Random(5))
+@example(draw=random.Random(7))
 @search(2, draw=seeded)
 def test_counts_of_cells_are_exact_or_of_cells_that_were_merged(con: Any, draw: random.Random) -> None:
     rows, asked = people(draw, draw.randint(20, 70)), draw.sample(REQUIREMENTS, draw.randint(1, 2))
