@@ -240,8 +240,9 @@ class _Measuring:
         if wanted.kl or wanted.queries:
             tries = grow_tries(engine, both, cells, numbered, kept, loss.rows_published)
         if wanted.kl:
-            kl, uncovered, unmatched = measure_divergence(engine, tries, kept, loss.rows_published)
-            loss, measured = replace(loss, kl=kl), replace(measured, rows_unmatched=unmatched, rows_uncovered=uncovered)
+            diverged = measure_divergence(engine, tries, kept, loss.rows_published)
+            loss = replace(loss, kl=diverged.kl, kl_sample=diverged.sample)
+            measured = replace(measured, rows_unmatched=diverged.unmatched, rows_uncovered=diverged.uncovered)
         if wanted.queries:
             draws = draw_queries(found, sensitive, kept, wanted.queries, wanted.seed)
             errors = measure_queries(engine, both, tries, draws, kept, wanted.seed)

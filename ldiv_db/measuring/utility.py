@@ -21,22 +21,24 @@ from __future__ import annotations
 import hashlib
 import math
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, NamedAfter, Relation
-from ldiv_db.database.queries import Where
 from ldiv_db.measuring.resolve import ResolvedColumn
+from ldiv_db.recoding.loss import DivergenceSample
 
 #: Masses are whole numbers below two to this power.
 _MASS_BITS = 126
 #: Divergence, and estimates of a row, are summed in this many parts of one, as whole numbers.
 ESTIMATE_UNIT = 10**12
-#: Cells times published combinations of a part at most; few of them are pairs.
-_MOST_PAIRS = 12_000_000_000
+#: Cells times published combinations that are looked at for KL; of more a sample is. Few of them are pairs.
+_MOST_PAIRS = 3_000_000_000
+#: The rows of a sample at least: the standard error of KL is then a seventieth of the spread of its terms.
+_LEAST_SAMPLE = 5_000
 #: The part of all rows that a query would count if columns were uniform and independent.
 SELECTIVITY = 0.05
 #: Answers below this part of the rows are taken for this part.
@@ -96,41 +98,63 @@ def _steps(engine: Engine, columns: Sequence[ResolvedColumn], rows: int) -> tupl
     return tuple(PrefixStep(column, number) for number, column in enumerate(sorted(columns, key=share), 1))
 
 
-def measure_divergence(engine: Engine, tries: PrefixTrees, rows: int, published: int) -> tuple[float | None, int, int]:
-    """KL of the `published` rows from the `rows` of the source, and how many rows of either miss each other.
+@dataclass(frozen=True)
+class Divergence:
+    """KL of published rows from those of a source, in nats; None if no published row covers some row of the source.
 
-    KL is in nats, None if no published row covers some row of the source; then source's rows that are not covered, and
-    published ones that cover none.
+    `uncovered` are the source's rows that no published row covers, `unmatched` the published ones that cover none. With
+    a `sample` all three are estimates.
+    """
+
+    kl: float | None
+    uncovered: int
+    unmatched: int
+    sample: DivergenceSample | None = None
+
+
+def measure_divergence(engine: Engine, tries: PrefixTrees, rows: int, published: int) -> Divergence:
+    """The divergence of the `published` rows from the `rows` of the source: of a sample of both where pairs are many.
+
+    The sample has every n-th row in the order of the tries, so it is the same for any order of rows.
     """
     suppressed, total = max(0, rows - published), max(rows, published)
     domain = math.prod(step.column.leaves for step in tries.steps)
     everywhere = max(1, suppressed * tries.grain // domain) if suppressed else 0
-    scale = float(tries.grain) * total / rows
-    flow = EngineFlow(engine, "measuring", boxes=tries.boxes, everywhere=everywhere, scale=scale)
-    flow.know(unit=float(ESTIMATE_UNIT))
-    matched = engine.load("matched", {"box": "BIGINT"}, [])
-    sums = []
-    for cells in _parts(engine, tries):
-        flow.know(cells=cells)
-        pairs = _descend(flow, tries, "pairs", lambda step: {"spans": step.column.spans})
-        sums.append(flow.record("sum_divergence", pairs=pairs, prefix=tries.last))
-        boxes = engine.select("matched_boxes", pairs, "box", distinct=True)
-        engine.extend(matched, boxes)
-        engine.drop(pairs, boxes, cells)
-    rest = engine.select_others("unmatched", tries.boxes, matched, (tries.last.name, "box"), columns=["rows"])
-    unmatched = engine.total(rest, "rows")
-    engine.drop(matched, rest)
-    found = [part["divergence"] for part in sums]
-    kl = None if None in found else sum(found) / (ESTIMATE_UNIT * rows)
-    return kl, sum(int(part["uncovered"]) for part in sums), unmatched
+    flow = EngineFlow(engine, "measuring", everywhere=everywhere, scale=float(tries.grain) * total / rows)
+    flow.know(unit=float(ESTIMATE_UNIT), prefix=tries.last)
+    sampled = _sampled(engine.count(tries.cells), engine.count(tries.boxes))
+    with engine.scope():
+        cells = _sample(flow, tries.cells, rows, sampled)
+        pairs = _pairs(flow, tries, cells, tries.boxes)
+        sums = flow.record("sum_divergence", pairs=pairs)
+        boxes = _sample(flow, tries.boxes, published, sampled)
+        pairs = _pairs(flow, tries, tries.cells, boxes) if sampled else pairs
+        rest = engine.select_others("unmatched", boxes, pairs, (tries.last.name, "box"), columns=["hits"])
+        unmatched = engine.total(rest, "hits")
+    looked, found = int(sums["hits"]), sums["divergence"]
+    kl = None if found is None else found / (ESTIMATE_UNIT * looked)
+    uncovered = round(int(sums["uncovered"]) / looked * rows)
+    if sampled is None:
+        return Divergence(kl, uncovered, unmatched)
+    unmatched = round(unmatched / max(1, min(sampled, published)) * published)
+    error = None if kl is None else math.sqrt(max(0.0, sums["squares"] / (ESTIMATE_UNIT * looked) - kl * kl) / looked)
+    return Divergence(kl, uncovered, unmatched, DivergenceSample(looked, error))
 
 
-def _parts(engine: Engine, tries: PrefixTrees) -> Iterator[Relation]:
-    number, cells = tries.last.name, engine.count(tries.cells)
-    most = max(1, _MOST_PAIRS // max(1, engine.count(tries.boxes)))
-    for first in range(1, max(cells, 1) + 1, most):
-        bounds = Where(number, first, ">="), Where(number, first + most, "<")
-        yield engine.select("part_of_cells", tries.cells, where=bounds)
+def _sampled(cells: int, boxes: int) -> int | None:
+    """The rows of a sample that has as many pairs as are looked at; None where all have no more."""
+    return max(_LEAST_SAMPLE, _MOST_PAIRS // max(cells, boxes)) if cells * boxes > _MOST_PAIRS else None
+
+
+def _sample(flow: EngineFlow, counted: Relation, rows: int, size: int | None) -> Relation:
+    """Those of the cells or combinations with rows of a sample of that size, and how many: all without a size."""
+    return flow.step("sampled", "sample_rows", counted=counted, total=rows, size=min(size or rows, rows))
+
+
+def _pairs(flow: EngineFlow, tries: PrefixTrees, cells: Relation, boxes: Relation) -> Relation:
+    """The prefixes of these cells and of the published combinations that cover them."""
+    flow.know(cells=cells, boxes=boxes)
+    return _descend(flow, tries, "pairs", lambda step: {"spans": step.column.spans})
 
 
 def _descend(

@@ -108,6 +108,18 @@ def measure_precision(
 
 
 @dataclass(frozen=True)
+class DivergenceSample:
+    """A sample of so many rows by which KL was estimated, and the standard error; None where KL is infinite."""
+
+    rows: int
+    error: float | None
+
+    def __str__(self) -> str:
+        off = "" if self.error is None else f", standard error {self.error:.4f}"
+        return f"of a sample of {self.rows:,} rows{off}"
+
+
+@dataclass(frozen=True)
 class Loss:
     """The loss of a release against the `rows_in` rows of its source; suppressed rows lose every cell.
 
@@ -132,6 +144,8 @@ class Loss:
     lm_by_column: dict[str, float]
     stars: int
     kl: float | None = None
+    #: The sample that it was estimated by; None if all rows were looked at.
+    kl_sample: DivergenceSample | None = None
     #: How closely each quasi-identifier is told.
     precision: tuple[Precision, ...] = ()
     #: How far counts over two columns are off, if the table was asked.
@@ -141,6 +155,12 @@ class Loss:
     @property
     def average_class_size(self) -> float:
         return self.rows_published / self.classes if self.classes else 0.0
+
+    @property
+    def divergence(self) -> str:
+        """KL in words, with the sample that it was estimated by."""
+        sample = f", {self.kl_sample}" if self.kl_sample else ""
+        return ("infinite" if self.kl is None else f"{self.kl:.4f} nats") + sample
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -162,6 +182,7 @@ class Loss:
             **fields_of(self, "lm", "lm_mean", "ncp", "ncp_mean", "dm"),
             "cavg": self.cavg(l),
             **fields_of(self, "kl", "stars", "lm_by_column"),
+            **({"kl_sample": vars(self.kl_sample)} if self.kl_sample else {}),
             "precision": [one.as_dict() for one in self.precision],
             "counts": self.counts and self.counts.as_dict(),
         }

@@ -175,7 +175,7 @@ def _measures(found: Measurement) -> Iterator[tuple[str, str]]:
     if found.cm is not None:
         yield "CM", f"{found.cm:,}"
     if found.rows_uncovered is not None:
-        yield "KL", "infinite" if loss.kl is None else f"{loss.kl:.4f} nats"
+        yield "KL", loss.divergence
         yield "source rows that no published row covers", f"{found.rows_uncovered:,}"
         yield "published rows that cover no source row", f"{found.rows_unmatched:,}"
     if errors := found.queries:

@@ -83,7 +83,7 @@ def _result_facts(result: Result) -> Iterator[tuple[str, str]]:
     yield from ((f"  {name}", f"{value:.4f}") for name, value in loss.lm_by_column.items())
     yield "fully generalised", count_phrase(loss.stars, "cell", "cells")
     if loss.kl is not None:
-        yield "KL divergence", f"{loss.kl:.4f} nats"
+        yield "KL divergence", loss.divergence
     yield from (_similar(vars(attack)) for attack in result.similarity)
     yield "seconds", f"{result.seconds:.2f}"
     yield "run", result.run_id

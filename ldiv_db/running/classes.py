@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from ldiv_db.algorithms.base import Plan, Task
 from ldiv_db.algorithms.local.class_checker import ClassedRows, count_classes
@@ -82,18 +83,19 @@ def _least_divergent(ready: PreparedRun, algorithm: Tp, task: Task, solver: Part
 
 def _divergence_of_plan(ready: PreparedRun, task: Task, plan: Plan) -> float:
     _, recoding = _recoded(ready, task, plan)
-    found = divergence(NewClasses(task.engine, ready.resolved, ready.encoded, recoding, {}))
+    found = divergence(NewClasses(task.engine, ready.resolved, ready.encoded, recoding, {}))["kl"]
     task.engine.drop(*(span.relation for span in recoding.spans))
-    return math.inf if found is None else found
+    return math.inf if found is None else float(found)
 
 
-def divergence(classes: NewClasses) -> float | None:
-    """The KL divergence of what is to be published, read off its labels as `measure` does for any table."""
+def divergence(classes: NewClasses) -> dict[str, Any]:
+    """The KL divergence of what is to be published, read off its labels as `measure` does: fields of its loss."""
     if not classes.encoded.axes:
-        return None
+        return {"kl": None}
     with side_engine(classes.engine) as engine:
         release = replace(classes, engine=engine).table()
-        return measure_table(engine, release, classes.resolved, MeasureRequest()).loss.kl
+        loss = measure_table(engine, release, classes.resolved, MeasureRequest()).loss
+        return {"kl": loss.kl, "kl_sample": loss.kl_sample}
 
 
 def new_classes(

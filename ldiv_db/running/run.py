@@ -222,7 +222,7 @@ def _draft_run(ready: Preparation, context: Context, kl: bool, begun: float) -> 
     rules = _global_recoding(ready, recoding, plan)
     classes = new_classes(ready, recoding)
     if kl:
-        loss = replace(loss, kl=divergence(classes))
+        loss = replace(loss, **divergence(classes))
     ready = replace(ready, earlier=compared_with_earlier(ready, classes))
     answers, unanswered = _answers(ready, classes)
     plan = replace(plan, notes=(*plan.notes, *filter(None, [people]), *ready.kept))

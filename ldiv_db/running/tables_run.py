@@ -297,7 +297,7 @@ def loss_of(name: str, one: NewClasses, kl: bool) -> TableLoss:
     """What a table loses."""
     weight = sum(axis.weight for axis in one.encoded.axes)
     loss = measure_recoding(one.engine, one.encoded, one.recoding, False)
-    return TableLoss(name, replace(loss, kl=divergence(one)) if kl else loss, weight)
+    return TableLoss(name, replace(loss, **divergence(one)) if kl else loss, weight)
 
 
 def similarity_of(name: str, one: NewClasses) -> Iterator[Similarity]:

@@ -163,24 +163,26 @@ def test_texts_that_are_one_by_the_policy_are_one_in_the_release_too(con: Any) -
     assert found.loss.kl == clean.loss.kl is not None and found.queries == clean.queries
 
 
-@pytest.mark.slow
-def test_parts_of_cells_diverge_as_all_of_them(con: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_many_pairs_a_sample_is_looked_at_and_says_its_error(con: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     con.execute(
-        "CREATE TABLE stays AS SELECT i % 40 AS age, i % 7 AS ward, 'd' || i % 9 AS said FROM range(120) AS t(i)"
+        "CREATE TABLE stays AS SELECT i * i % 97 AS age, i % 7 AS ward, 'd' || i % 9 AS said FROM range(900) AS t(i)"
     )
-    con.execute("CREATE TABLE theirs AS SELECT * REPLACE ('[0-39]' AS age) FROM stays WHERE age <> 3 AND ward <> 2")
-    asked: dict[str, Any] = {"source": "stays", "qi": ["age", "ward"], "sensitive": ["said"], "queries": 5}
-    whole = ldiv_db.measure(con, "theirs", **asked)
-    assert whole.rows_uncovered and whole.rows_unmatched == 0
-    monkeypatch.setattr(utility, "_MOST_PAIRS", 60)
-    parts: list[Any] = []
-    split = utility._parts
-    monkeypatch.setattr(utility, "_parts", lambda *given: (parts.append(1) or part for part in split(*given)))
-    again = ldiv_db.measure(con, "theirs", **asked)
-    assert len(parts) > 10
-    assert again.as_dict() == whole.as_dict()
-    con.execute("DELETE FROM stays WHERE ward = 5 OR age = 3 OR ward = 2")
-    few = ldiv_db.measure(con, "theirs", **asked)
-    assert few.rows_unmatched and few.rows_uncovered == 0
-    monkeypatch.undo()
-    assert ldiv_db.measure(con, "theirs", **asked).as_dict() == few.as_dict()
+    shown = "CASE WHEN age % 3 = 0 THEN '[0-96]' WHEN age < 40 THEN '[0-39]' ELSE '[40-96]' END"
+    con.execute(f"CREATE TABLE theirs AS SELECT * REPLACE ({shown} AS age) FROM stays")
+    con.execute("CREATE TABLE others AS SELECT * REPLACE ('[0-39]' AS age) FROM theirs")
+    con.execute("UPDATE others SET ward = ward % 2")
+    asked: dict[str, Any] = {"source": "stays", "qi": ["age", "ward"], "sensitive": ["said"]}
+    whole, few = (ldiv_db.measure(con, name, **asked) for name in ("theirs", "others"))
+    assert whole.loss.kl_sample is None and few.loss.kl is None and few.rows_uncovered
+    monkeypatch.setattr(utility, "_MOST_PAIRS", 1000)
+    monkeypatch.setattr(utility, "_LEAST_SAMPLE", 300)
+    found = ldiv_db.measure(con, "theirs", **asked)
+    sample = found.loss.kl_sample
+    assert sample is not None and sample.rows == 300 and sample.error and "300 rows" in str(found)
+    assert 0 < abs(found.loss.kl - whole.loss.kl) < 4 * sample.error < whole.loss.kl
+    assert (found.rows_uncovered, found.rows_unmatched) == (0, 0)
+    con.execute("CREATE TABLE mixed AS FROM theirs ORDER BY hash(age, said)")
+    assert ldiv_db.measure(con, "mixed", **asked).loss == found.loss
+    again = ldiv_db.measure(con, "others", **asked)
+    assert again.loss.kl is None and again.rows_uncovered == pytest.approx(few.rows_uncovered, rel=0.1)
+    assert again.rows_unmatched == pytest.approx(few.rows_unmatched, abs=60)
