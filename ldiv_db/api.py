@@ -37,6 +37,7 @@ from ldiv_db.measuring.measure import Besides, Measurement, MeasureRequest, meas
 from ldiv_db.measuring.profile import Profile, ProfileRequest, profile_table
 from ldiv_db.measuring.tables import TablesMeasurement, measure_tables
 from ldiv_db.policy.parts import Sensitive, TaxonomySpec
+from ldiv_db.policy.published import settled_by
 from ldiv_db.policy.reading import (
     GivenRequirement,
     Policy,
@@ -142,7 +143,7 @@ def audit_asked(engine: Engine, request: AuditRequest, policy: Policy | None, wa
         return Audits(check_tables(engine, policy, request, known, watch))
     relation = open_given(engine, request.table, "table")
     if policy is not None:
-        policy = policy.settled_by(column.name for column in columns_of(engine, relation))
+        policy = settled_by(policy, (column.name for column in columns_of(engine, relation)))
     question = request.question(policy, partial(open_given, engine))
     return Audits(check_table(engine, relation, with_people(engine, relation, question, policy), watch))
 

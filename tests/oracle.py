@@ -494,10 +494,11 @@ class Tree:
 
     Where the column holds NULL, NULL is one more leaf under the root; a root that is not `*` first
     gets a root `*` above it. `sets` says that a class is published as the set of its leaves where that
-    is fewer than those of their lowest common ancestor.
+    is fewer than those of their lowest common ancestor, and no more than `most`.
     """
 
     sets = False
+    most: int | None = None
 
     def __init__(self, tree: Nested, holds_null: bool):
         ((root, branches),) = tree.items()
@@ -537,6 +538,8 @@ class Tree:
         """The set that a class is published as, in the order of the tree; None if it is published as a label."""
         found = {self.leaf(value) for value in values}
         if not self.sets or not 1 < len(found) < self._leaves[self.ancestor(values)]:
+            return None
+        if self.most is not None and len(found) > self.most:
             return None
         return [leaf for leaf in self._ways if leaf in found]
 

@@ -194,8 +194,9 @@ def _choose_forms(draw: random.Random, case: Case) -> None:
         if isinstance(scale, oracle.Numbers):
             scale.bounded = bounds
             continue
-        own = draw.choice([None, None, "set", "tree"])
-        scale.sets = (own or recode) == "set"
+        own = draw.choice([None, None, {"set": 3}, "tree"])
+        scale.sets = (own or recode) != "tree"
+        scale.most = 3 if isinstance(own, dict) else None
         case.policy["quasi_identifiers"][name] = {**entry, **({"recode": own} if own else {})}
 
 

@@ -55,11 +55,23 @@ class CostLevel:
 
 
 @dataclass(frozen=True)
+class WideNode:
+    """A node that has more leaves than a set may have values: how many, and of each word the bits of all other codes.
+
+    A class of too many values is published as the smallest of these that holds them.
+    """
+
+    leaves: int
+    others: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Measure:
     """A quasi-identifier's costs: the levels of its taxonomy that change the cost, none for plain numbers and sets.
 
     `full` is the cost of full generalisation; `paths` has one row a leaf, None for plain numbers and sets. Sets have
-    `words`, unless they are measured by the spans of their codes.
+    `words`, unless they are measured by the spans of their codes, and where they are limited the nodes that are `wide`,
+    the smallest first; the root goes without saying.
     """
 
     axis: Axis
@@ -67,6 +79,7 @@ class Measure:
     full: int
     paths: Relation | None = None
     words: tuple[SetWord, ...] = ()
+    wide: tuple[WideNode, ...] = ()
 
     @property
     def table(self) -> Identifier:
@@ -133,13 +146,25 @@ def span_costs(task: Task, measures: Sequence[Measure]) -> dict[str, Any]:
 
 def _measure(task: Task, axis: Axis, full: int, depths: Sequence[int], domain: int, ncp: bool) -> Measure:
     if axis.nodes is None or axis.tree is None:
-        return Measure(axis, (), full, words=() if ncp else axis.words)
+        words = () if ncp else axis.words
+        return Measure(axis, (), full, words=words, wide=_wide(axis, words))
     name = axis.code.name
     levels = tuple(CostLevel(f"{name}_{depth}", depth) for depth in depths)
     paths = task.engine.materialise(
         f"levels_{name}", "neighbours/trace_levels", nodes=axis.nodes, levels=levels, domain=domain, full=full, ncp=ncp
     )
     return Measure(axis, levels, full, paths)
+
+
+def _wide(axis: Axis, words: Sequence[SetWord]) -> tuple[WideNode, ...]:
+    if axis.taxonomy is None or not words:
+        return ()
+    spans = {(node.high - node.low + 1, node.low, node.high) for node in axis.taxonomy.nodes}
+    return tuple(
+        WideNode(leaves, tuple(word.bits_beyond(low, high) for word in words))
+        for leaves, low, high in sorted(spans)
+        if axis.sets < leaves < axis.leaves
+    )
 
 
 def _depths(taxonomy: Taxonomy) -> list[int]:

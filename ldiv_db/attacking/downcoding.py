@@ -22,7 +22,8 @@ tries all sets of n people might rule out some. People are counted, so two who a
 out; what is reported is a lower bound of what can be concluded.
 
 Nothing follows where labels do not follow from a class's rows: global recodings (`cuts`, `annealing`, `incognito`,
-`tds`), stars and coarsened values of the `tp` family, labels of nested ranges, and `*` of numbers. A class that the
+`tds`), stars and coarsened values of the `tp` family, labels of nested ranges, and `*` of numbers. Beside sets a node
+says that all its leaves occur, or more than a set may have; of that two children are counted. A class that the
 population does not explain (it lacks people of the release, or the labels are not least) is left as it is and
 counted. Numbers nearer to each other than 2^-30 of all that they span are published alike, and their ends may be
 wrong by that much. A requirement promises nothing against this attack.

@@ -43,6 +43,7 @@ from ldiv_db.policy.reading import (
     read_requirements,
     read_sensitive,
 )
+from ldiv_db.policy.sensitive import of_groups
 from ldiv_db.policy.settings import Individual
 from ldiv_db.policy.sources import open_given
 from ldiv_db.requirements import RequirementSpec
@@ -115,7 +116,7 @@ class AttackRequest(KnownPeople, KnownValues, Narrowing, OtherReleases, AttackWo
         """The requirements that the table is held to: those asked for, or else those of the policy."""
         if self.require is not None:
             return read_requirements(self.require)
-        return list(policy.of_groups if policy.decomposes else policy.require) if policy else []
+        return list(of_groups(policy) if policy.decomposes else policy.require) if policy else []
 
     def high_risk(self, policy: Policy | None) -> Decimal:
         """The risk above which one is high; raises PolicyError for what is no number."""

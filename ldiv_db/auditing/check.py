@@ -13,6 +13,7 @@ from ldiv_db.auditing.centres import require_within
 from ldiv_db.auditing.kept import warn_of_release
 from ldiv_db.auditing.numbering import count_values
 from ldiv_db.auditing.people_names import people_warning
+from ldiv_db.auditing.set_sizes import require_few
 from ldiv_db.auditing.subject import Pair, Subject, Suppressed, pair_of
 from ldiv_db.database.catalog import Column, columns_of, missing_columns
 from ldiv_db.database.data_files import Table
@@ -23,7 +24,7 @@ from ldiv_db.database.requests import asked
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.reading import GivenRequirement, names_of, of_one_table, read_requirements, read_sensitive
-from ldiv_db.policy.sensitive import absent_values, read_attributes, resolve_all
+from ldiv_db.policy.sensitive import absent_values, of_groups, read_attributes, resolve_all
 from ldiv_db.policy.sources import COUNT, DECOMPOSITIONS, GROUP_ID
 from ldiv_db.policy.targets import TARGET_FILES
 from ldiv_db.requirements import ROWS_ALONE, Attribute, Requirement, RequirementSpec, Verdict
@@ -84,10 +85,10 @@ class CheckRequest(WhoCounts):
     kept: Sequence[str] | None = None
     #: Whether the verdicts are held against a second reading.
     twice: bool = False
-    #: The columns of means and medians, each with that of the ranges which these lie in.
+    #: Columns by the policy: means and medians, each with that of its ranges; lists; and the most values of sets.
     centres: Mapping[str, str] = field(default_factory=dict)
-    #: The columns that the policy of the table writes as lists, where nobody looks at the table.
     lists: Sequence[str] = ()
+    most: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def ids(self) -> list[str]:
@@ -139,7 +140,7 @@ def check_request(policy: Policy | None, **given: Any) -> CheckRequest:
             what = f"publishes a pair of tables ({policy.algorithm.name})"
             raise refused("policy", what, "name the table of people, or both tables and their group")
         folder = policy.path.parent if policy.path else Path()
-        return replace(CheckRequest([], policy.sensitive, policy.of_groups, folder=folder, kept=policy.keep), **given)
+        return replace(CheckRequest([], policy.sensitive, of_groups(policy), folder=folder, kept=policy.keep), **given)
     open_columns = [name for name, qi in policy.quasi_identifiers.items() if qi.is_open and not qi.refuses_ranges]
     if policy.output.bounds and open_columns:
         what = f"publishes bounds, and only its release shows whether {open_columns[0]} has them"
@@ -159,6 +160,7 @@ def check_request(policy: Policy | None, **given: Any) -> CheckRequest:
         by_rows=policy.by_rows,
         centres=policy.released.centres,
         lists=policy.released.lists,
+        most=policy.released.most,
     )
     return replace(request, **given)
 
@@ -241,7 +243,7 @@ def check(engine: Engine, table: Table, request: CheckRequest, watch: Observer |
     unless rows are asked about as well and violate a requirement.
 
     Raises PolicyError for columns that the table lacks and for requirements that do not exist or lack what
-    they need, AuditError where a mean or median is not in its range.
+    they need, AuditError where a mean or median is not in its range, or a set is larger than the policy allows.
     """
     refuse_request(engine, table, request)
     home = request.pair.table if request.pair else table
@@ -258,8 +260,9 @@ def check(engine: Engine, table: Table, request: CheckRequest, watch: Observer |
         values = {n: (count_values(engine, every, n), "value") if every.is_set(n) else (read, n) for n in attributes}
         absent_values(engine, requirements, values)
     require_within(engine, home, request.centres)
-    subject, judging = request.subject(table), Judging(watch, request.people, request.twice)
-    audits = audit_each(engine, subject, requirements, judging)
+    require_few(engine, home, request.most)
+    subject = request.subject(table)
+    audits = audit_each(engine, subject, requirements, Judging(watch, request.people, request.twice))
     if request.individual is None:
         audits = _of_rows(engine, subject, request, audits)
     told = warn_of_release(engine, subject, list(request.sensitive), request.kept)

@@ -20,6 +20,7 @@ from ldiv_db.auditing.kept import warn_of_release
 from ldiv_db.auditing.kept_across import JoinedTable, warn_across
 from ldiv_db.auditing.one_row import OneRow, require_of_people, warn_of_nearly_of_people
 from ldiv_db.auditing.published_table import PublishedTable
+from ldiv_db.auditing.set_sizes import require_few
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of, missing_columns
 from ldiv_db.database.engine import Engine
@@ -28,7 +29,7 @@ from ldiv_db.database.errors import refuse
 from ldiv_db.database.names import Identifier
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems
-from ldiv_db.policy.published import open_target
+from ldiv_db.policy.published import open_target, settled_by
 from ldiv_db.policy.quasi_identifiers import Hierarchy, collect_hierarchies
 from ldiv_db.policy.reading import GivenRequirement, read_requirements, said_of_one_table
 from ldiv_db.policy.rules import problems_of
@@ -109,13 +110,14 @@ class PublishedTables:
             with problems.collected(f"tables.{name}"):
                 rows = open_target(engine, policy, policy.tables[name].target, folder)
                 columns = columns_of(engine, rows)
-                member = given.settled_by(column.name for column in columns)
+                member = settled_by(given, (column.name for column in columns))
                 request = replace(check_request(member), folder=folder)
                 axes = axes_of(engine, given, folder) if policy.knows_one else ()
                 table = PublishedTable.of(name, number, policy.tables, member.released, rows, axes)
                 refuse(missing_columns(engine, rows, table.columns, "published table"))
                 refuse(request_problems(request.require, request.sensitive))
                 require_within(engine, rows, request.centres)
+                require_few(engine, rows, request.most)
                 found, required = request.requirements(engine, columns)
                 with read_as_one(engine, rows, request.same) as read:
                     absent_values(engine, required, {column: (read, column) for column in found})

@@ -9,7 +9,8 @@ from typing import Any
 
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import read_requirement
-from ldiv_db.policy.settings import AlgorithmSpec, Individual, QuasiIdentifier
+from ldiv_db.policy.schema import members_of
+from ldiv_db.policy.settings import AlgorithmSpec, Individual, QuasiIdentifier, written_recode
 from ldiv_db.policy.tables import PolicyTable
 from ldiv_db.policy.targets import Target
 from ldiv_db.requirements import RequirementSpec, plain
@@ -69,6 +70,31 @@ def harmless_in(policy: Policy, column: str, value: str | None) -> dict[str, Pol
     harmless = setting.model_copy(update={"harmless": [*(setting.harmless or ()), value]})
     sensitive = {**table.sensitive, own: harmless}
     return {**policy.tables, name: table.model_copy(update={"sensitive": sensitive})}
+
+
+def labelled_as(policy: Policy, inferred: Sequence[Mapping[str, Any]]) -> Policy:
+    """The policy, with the labels that an earlier release `inferred`, where it says nothing of sets itself.
+
+    All releases of a series have labels of one form: what had sets keeps them, and what a version without sets by
+    default published as itself or `*` stays so.
+    """
+    if policy.recode is not None:
+        return policy
+    if policy.tables:
+        tables = dict(policy.tables)
+        for name, member in members_of(policy).items():
+            own = {"quasi_identifiers": labelled_as(member, inferred).quasi_identifiers}
+            tables[name] = tables[name].model_copy(update=own)
+        return policy if tables == policy.tables else policy.model_copy(update={"tables": tables})
+    settled = dict(policy.quasi_identifiers)
+    for name, qi in settled.items():
+        said = [one["as"] for one in inferred if one["column"] == name and "recode" not in qi.model_fields_set]
+        found = [one.get("recode", "tree") for one in said if one.get("taxonomy") == {"flat": True}]
+        by_default = written_recode(policy.recode_of(name)).get("recode", "tree")
+        if qi.is_open and found and found == found[:1] * len(found) and found[0] != by_default:
+            settled[name] = qi.settled(recode=found[0])
+    is_same = settled == policy.quasi_identifiers
+    return policy if is_same else policy.model_copy(update={"quasi_identifiers": settled})
 
 
 def over_earlier(policy: Policy) -> Policy:

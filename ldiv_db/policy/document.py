@@ -14,18 +14,21 @@ from pydantic_core import PydanticCustomError
 from ldiv_db.database.errors import Problem, refused
 from ldiv_db.policy.context import ReleaseContext
 from ldiv_db.policy.parts import PolicyPart, Sensitive, read_requirement
-from ldiv_db.policy.release_columns import Form, ReleaseColumns, columns_as
+from ldiv_db.policy.release_columns import Form, ReleaseColumns
 from ldiv_db.policy.settings import (
     AlgorithmSpec,
     Attributes,
     GivenAlgorithm,
     GivenExpand,
     GivenIndividual,
+    GivenRecode,
     Individual,
     Output,
     QuasiIdentifier,
     QuasiIdentifiers,
+    Recode,
     Seed,
+    SetsUpTo,
     draw_seed,
 )
 from ldiv_db.policy.sources import (
@@ -33,6 +36,7 @@ from ldiv_db.policy.sources import (
     DECOMPOSITIONS,
     DEFAULT_ALGORITHM,
     KEEPS_APART,
+    OF_CUTS,
     UNSPECIFIED,
     GivenSource,
     as_source,
@@ -78,7 +82,7 @@ class Policy(PolicyPart):
             known: Literal["all", 1] = ...,
             weight: str | None = ...,
             algorithm: str | Mapping[str, Any] | AlgorithmSpec = ...,
-            recode: Literal["tree", "set"] = ...,
+            recode: Literal["tree", "set"] | Mapping[str, int] = ...,
             nulls: Literal["value", "suppress", "reject"] = ...,
             nulls_sensitive: Literal["reject", "suppress", "value"] = ...,
             suppressed: Literal["judge", "ignore", "unknown"] = ...,
@@ -114,7 +118,7 @@ class Policy(PolicyPart):
     known: Literal["all", 1] = "all"
     weight: str | None = None
     algorithm: GivenAlgorithm = AlgorithmSpec()
-    recode: Literal["tree", "set"] = "tree"
+    recode: GivenRecode = None
     nulls: Literal["value", "suppress", "reject"] = "value"
     nulls_sensitive: Literal["reject", "suppress", "value"] = "reject"
     suppressed: Literal["judge", "ignore", "unknown"] = "judge"
@@ -250,16 +254,6 @@ class Policy(PolicyPart):
         return self.known == 1
 
     @property
-    def of_groups(self) -> list[RequirementSpec]:
-        """What each sensitive attribute has to meet in groups; NULL and harmless values are none that count."""
-        is_open = self.nulls_sensitive == "value"
-        return [
-            RequirementSpec(asked, setting.l, (name,))
-            for name, setting in self.sensitive.items()
-            for asked in ("frequency", "distinct")[: 1 if is_open or setting.harmless or setting.set else 2]
-        ]
-
-    @property
     def is_series(self) -> bool:
         """True if the source is published again and again as it changes."""
         return self.decomposes or self.key is not None or bool(self.tables and self.nights)
@@ -310,28 +304,31 @@ class Policy(PolicyPart):
         """The sensitive attribute that a decomposition's groups are made on: the one that is named, or the first."""
         return str(self.algorithm.options.get("primary") or next(iter(self.sensitive), ""))
 
+    def recode_of(self, name: str) -> Recode:
+        """What classes publish of a quasi-identifier without plain ranges: sets, where nothing else is said of it.
+
+        Labels of cuts do not follow from what a class has.
+        """
+        own = self.quasi_identifiers[name]
+        by_rule = self.weight is not None and not self.names_algorithm  # which SQL can repeat
+        of_cuts = by_rule or self.algorithm.name in OF_CUTS or any(spec.counts_people for spec in self.require)
+        return own.recode or self.recode or ("set" if own.is_open and not of_cuts else "tree")
+
     @property
     def released(self) -> ReleaseColumns:
         """The columns that a release has."""
         output, named = self.output, self.quasi_identifiers.items()
-        forms: dict[str, Form] = {name: qi.form(self.recode, output.bounds) for name, qi in named}
+        recodes = {name: self.recode_of(name) for name in self.quasi_identifiers}
+        forms: dict[str, Form] = {name: qi.form(recodes[name], output.bounds) for name, qi in named}
+        most = {name: one.set for name, one in recodes.items() if isinstance(one, SetsUpTo) and forms[name] == "set"}
         forms |= {name: centre for name, centre in output.centres.items() if name in forms}
         people = output.people(self.is_aligned)
         lists, shown = tuple(name for name in output.lists if name in forms), self.publishes_class_id
-        return ReleaseColumns(forms, tuple(self.sensitive), tuple(self.keep), shown, *people, lists)
+        return ReleaseColumns(forms, tuple(self.sensitive), tuple(self.keep), shown, *people, lists, most)
 
     def requiring(self, require: Sequence[RequirementSpec]) -> Policy:
         """The same with other requirements."""
         return self.model_copy(update={"require": list(require)})
-
-    def settled_by(self, names: Iterable[str]) -> Policy:
-        """The policy of a release with these columns, which show whether a column that it leaves open has bounds."""
-        known, settled = {name.lower() for name in names}, dict(self.quasi_identifiers)
-        for name, qi in self.quasi_identifiers.items():
-            bounded = known.issuperset(map(str.lower, columns_as(name, "bounds")))
-            if self.output.bounds and qi.is_open and not (bounded and name.lower() in known):
-                settled[name] = qi.settled(numeric=bounded)
-        return self.model_copy(update={"quasi_identifiers": settled})
 
     def roles(self) -> list[tuple[str, str]]:
         """Every (key, column) that the policy classifies, in its order."""

@@ -15,7 +15,7 @@ from ldiv_db.database.errors import Problem
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.rule import Args, PolicyRule, When
-from ldiv_db.policy.settings import QuasiIdentifier
+from ldiv_db.policy.settings import QuasiIdentifier, Recode, SetsUpTo
 from ldiv_db.policy.sources import DECOMPOSITIONS, DEFAULT_ALGORITHM, KEEPS_APART
 from ldiv_db.policy.targets import FLAT, Target
 from ldiv_db.requirements import REQUIREMENTS, RequirementSpec
@@ -77,6 +77,11 @@ def _asked(test: Callable[[RequirementSpec], Any]) -> When:
 def _read(test: Callable[[str, QuasiIdentifier, Policy], Any]) -> When:
     """The quasi-identifiers that pass a test."""
     return lambda policy: [(name,) for name, qi in policy.quasi_identifiers.items() if test(name, qi, policy)]
+
+
+def _recodings(policy: Policy) -> list[Recode | None]:
+    """What is said of what classes publish, of all quasi-identifiers and of each."""
+    return [policy.recode, *(qi.recode for qi in policy.quasi_identifiers.values())]
 
 
 def _going(test: Callable[[Target], Any]) -> When:
@@ -167,6 +172,7 @@ FEATURES: Mapping[str, Feature] = {
     "tables": Feature("tables", lambda p: bool(p.tables)),
     "linked tables": Feature("tables", lambda p: bool(p.tables) and not p.is_apart, "tables"),
     "tables apart": Feature("individual.rows", lambda p: p.is_apart, "tables without links"),
+    "limited sets": Feature("recode", lambda p: any(isinstance(one, SetsUpTo) for one in _recodings(p))),
     "known: 1": Feature("known", lambda p: p.knows_one and bool(p.tables)),
     "another algorithm": Feature(
         "algorithm.name", lambda p: p.names_algorithm and p.algorithm.name != DEFAULT_ALGORITHM

@@ -1,4 +1,4 @@
-"""Sources and published tables of a policy of several tables, opened by what it calls them."""
+"""Published tables of a policy, and the sources of several, opened by what it calls them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,19 @@ from ldiv_db.database.names import Relation
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems
+from ldiv_db.policy.release_columns import columns_as
 from ldiv_db.policy.sources import open_source
 from ldiv_db.policy.targets import Target
+
+
+def settled_by(policy: Policy, names: Iterable[str]) -> Policy:
+    """The policy of a release with these columns, which show whether a column that it leaves open has bounds."""
+    known, settled = {name.lower() for name in names}, dict(policy.quasi_identifiers)
+    for name, qi in policy.quasi_identifiers.items():
+        bounded = known.issuperset(map(str.lower, columns_as(name, "bounds")))
+        if policy.output.bounds and qi.is_open and not (bounded and name.lower() in known):
+            settled[name] = qi.settled(numeric=bounded)
+    return policy.model_copy(update={"quasi_identifiers": settled})
 
 
 def open_each(

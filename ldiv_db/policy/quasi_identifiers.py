@@ -2,7 +2,7 @@
 
 Every column must be classified. Where a policy leaves open how values generalise, it is inferred from the column.
 A taxonomy of the column's name in the catalog comes first, if it has a leaf for each value. Otherwise the type decides:
-numbers, dates and times become ranges, anything else is published as itself or as `*`. Nothing is guessed from what
+numbers, dates and times become ranges, anything else is published as itself or as a set. Nothing is guessed from what
 values look like: that numbers are codes, or that the beginning of a text is a region, is for people to say.
 """
 
@@ -25,7 +25,7 @@ from ldiv_db.database.names import Identifier, Relation, Value
 from ldiv_db.database.readings import read_by
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems, TaxonomySpec
-from ldiv_db.policy.settings import QuasiIdentifier
+from ldiv_db.policy.settings import QuasiIdentifier, written_recode
 from ldiv_db.policy.sources import open_source
 from ldiv_db.taxonomies import making, readers
 from ldiv_db.taxonomies import taxonomy as taxonomies
@@ -187,10 +187,7 @@ def infer(
     open_keys = {} if policy.decomposes else {n: qi for n, qi in policy.quasi_identifiers.items() if qi.is_open}
     there = {name: types[name.lower()] for name in open_keys if name.lower() in types}
     named = taxonomies.stored(engine) if there else {}
-    found = {
-        name: _infer(engine, source, replace(column, name=name), name in named, open_keys[name])
-        for name, column in there.items()
-    }
+    found = {n: _infer(engine, source, replace(column, name=n), n in named, policy) for n, column in there.items()}
     settled = policy.quasi_identifiers | {
         name: open_keys[name].settled(**inferred.settings) for name, inferred in found.items()
     }
@@ -237,8 +234,9 @@ def written(settings: Mapping[str, Any]) -> str:
     return yaml.safe_dump(dict(settings), default_flow_style=True, width=float("inf"), allow_unicode=True).strip()[1:-1]
 
 
-def _infer(engine: Engine, source: Table, column: Column, named: bool, given: QuasiIdentifier) -> Inferred:
+def _infer(engine: Engine, source: Table, column: Column, named: bool, policy: Policy) -> Inferred:
     """The settings for a column's values; `named` says that the catalog has a taxonomy of its name."""
+    given, sets = policy.quasi_identifiers[column.name], written_recode(policy.recode_of(column.name))
     taxonomy = (
         taxonomies.fetch(engine, column.name) if named and not given.same and not equal_problems("", column) else None
     )
@@ -248,8 +246,8 @@ def _infer(engine: Engine, source: Table, column: Column, named: bool, given: Qu
     aside = "; the catalog's taxonomy of that name lacks values" if taxonomy is not None else ""
     if (column.is_number or column.is_time) and not given.refuses_ranges:
         return Inferred(column.name, {"numeric": True}, f"{column.shown}: ranges{aside}")
-    shown = "itself, or a set" if given.recode == "set" else "itself, or *"
-    return Inferred(column.name, {"taxonomy": {"flat": True}}, f"{column.shown}: {shown}{aside}")
+    shown = f"{column.shown}: itself, or {'a set' if sets else '*'}{aside}"
+    return Inferred(column.name, {"taxonomy": {"flat": True}, **sets}, shown)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from ldiv_db.database.catalog import Column
@@ -64,6 +64,8 @@ class ReleaseColumns:
     position: str | None = None
     #: The quasi-identifiers whose sets are written as lists.
     lists: tuple[str, ...] = ()
+    #: The most values of a set of each quasi-identifier whose sets are limited.
+    most: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def all(self) -> list[str]:

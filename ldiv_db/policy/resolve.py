@@ -36,6 +36,7 @@ from ldiv_db.policy.quasi_identifiers import (
 from ldiv_db.policy.release_columns import ReleaseColumns, keeps_type
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.sensitive import Required, as_published, collect_attributes, collect_required, respelt_lines
+from ldiv_db.policy.settings import Recode
 from ldiv_db.policy.sources import SourcePlace, open_source, place_of
 from ldiv_db.policy.targets import Target
 from ldiv_db.requirements import ROWS_ALONE
@@ -47,13 +48,12 @@ Nulls = Literal["value", "suppress", "reject"]
 
 @dataclass(frozen=True)
 class QuasiColumn:
-    """A quasi-identifier of a source: how its values generalise, and its weight in losses."""
+    """A quasi-identifier of a source: how its values generalise, its weight in losses, what classes publish."""
 
     column: Column
     hierarchy: Hierarchy
     weight: float = 1.0
-    #: Whether classes publish the sets of its values.
-    sets: bool = False
+    recode: Recode = "tree"
 
     @property
     def name(self) -> str:
@@ -242,10 +242,9 @@ def resolve(engine: Engine, written: Policy, folder: Path, checks: Mapping[str, 
     cast = partial(cast_of_texts, engine, source or Relation(()))
     misfits = [] if source is None else column_problems(policy, columns, policy.lists_all, cast)
     problems.add([*misfits, *inferred_problems(policy, inferred)])
-    findings = Findings(policy, folder, source, columns)
-    described = _describe(engine, findings, problems, known)
+    described = _describe(engine, Findings(policy, folder, source, columns), problems, known)
     uncounted = [name for name in written.keep if name not in policy.keep]
-    findings = replace(findings, columns=None if misfits or source is None else columns)
+    findings = Findings(policy, folder, source, None if misfits or source is None else columns)
     judged = {}
     for part, check in (checks or {}).items():
         if not is_reported(part, known):
@@ -322,12 +321,13 @@ def _describe(
     def column(name: str) -> Column:
         return replace(types[name.lower()], name=name)
 
-    forms = policy.released.forms
     found = Source(
         name=str(policy.source),
         relation=findings.source or Relation(()),
         quasi_identifiers=tuple(
-            QuasiColumn(column(name), hierarchies.get(name, Hierarchy(is_shown=True)), qi.weight, forms[name] == "set")
+            QuasiColumn(
+                column(name), hierarchies.get(name, Hierarchy(is_shown=True)), qi.weight, policy.recode_of(name)
+            )
             for name, qi in policy.quasi_identifiers.items()
         ),
         sensitive=tuple(map(column, policy.sensitive)),

@@ -18,7 +18,7 @@ from ldiv_db.database.errors import Problem, nearest, refused
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.limits import limit_problems
 from ldiv_db.policy.parts import unreported
-from ldiv_db.policy.settings import Individual, Output, QuasiIdentifier
+from ldiv_db.policy.settings import Individual, Output
 from ldiv_db.policy.sources import Frame
 from ldiv_db.policy.tables import PolicyTable, named_in
 from ldiv_db.policy.targets import Target
@@ -223,18 +223,6 @@ def _spelt(target: Target) -> str:
     return ":".join(map(str, (target.home, target.table or Path(target.file or "").name))).lower()
 
 
-def _labels(policy: Policy, named: Mapping[str, QuasiIdentifier]) -> dict[str, Any]:
-    """How quasi-identifiers are labelled: in sets where nothing is said of how they generalise, and one row is known.
-
-    Labels that never overlap are `*` for all along a taxonomy without inner nodes, or the values. Numbers have ranges.
-    """
-    if not policy.knows_one or "recode" in policy.model_fields_set:
-        return {"quasi_identifiers": dict(named)}
-    is_said = {name: not (qi.is_open or qi.numeric or qi.recode) for name, qi in named.items()}
-    found = {name: qi.settled(recode="tree") if is_said[name] else qi for name, qi in named.items()}
-    return {"recode": "set", "quasi_identifiers": found}
-
-
 def members_of(policy: Policy) -> Mapping[str, Policy]:
     """The policy of each table that belongs to people, on a source in which numbers stand for keys.
 
@@ -308,7 +296,7 @@ def _with_columns(policy: Policy, table: PolicyTable, own: Mapping[str, Any], wh
     taken = {column.lower() for column in (*roles, *whose)}
     is_parent = any(other.parent and policy.tables.get(other.above) is table for other in policy.tables.values())
     links = [column for column in table.links(is_parent) if column.lower() not in taken]
-    columns = {**_labels(policy, table.quasi_identifiers), "sensitive": table.sensitive, "keep": table.keep}
+    columns = {part: getattr(table, part) for part in ("quasi_identifiers", "sensitive", "keep")}
     identifiers = [*table.identifiers, *links, *([ROW] if policy.is_series else [])]
     beside = {"tables": {}, "target": table.target, "key": None, "nights": None}
     update = {**beside, "identifiers": identifiers, **columns, **own}

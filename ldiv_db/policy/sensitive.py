@@ -23,6 +23,16 @@ from ldiv_db.requirements.parameters import plain
 from ldiv_db.requirements.values import Named, folded, in_order, in_type, listing, named_value, twice
 
 
+def of_groups(policy: Policy) -> list[RequirementSpec]:
+    """What each sensitive attribute has to meet in groups; NULL and harmless values are none that count."""
+    is_open = policy.nulls_sensitive == "value"
+    return [
+        RequirementSpec(asked, setting.l, (name,))
+        for name, setting in policy.sensitive.items()
+        for asked in ("frequency", "distinct")[: 1 if is_open or setting.harmless or setting.set else 2]
+    ]
+
+
 def read_attributes(
     engine: Engine, settings: Mapping[str, Sensitive], columns: Sequence[Column], folder: Path
 ) -> dict[str, Attribute]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictFloat, StrictInt
@@ -21,6 +22,38 @@ def _written(values: Any) -> Any:
     return [str(v) if isinstance(v, int | float) and not isinstance(v, bool) else v for v in listed]
 
 
+class SetsUpTo(PolicyPart):
+    """Sets of so many values at most, NULL being one: a class that has more is published as the label above them."""
+
+    set: StrictInt = Field(ge=2, description="the most values of a set, NULL being one")
+
+
+def _recoded(value: Any) -> Any:
+    most = value.get("set") if isinstance(value, Mapping) and len(value) == 1 else None
+    if isinstance(most, int) and most >= 2 and not isinstance(most, bool):
+        return SetsUpTo(set=most)
+    if value is not None and value not in ("tree", "set") and not isinstance(value, SetsUpTo):
+        raise ValueError("takes 'tree', 'set' or {set: N}, sets of at most N values, from 2 on")
+    return value
+
+
+#: What classes publish along a taxonomy; None leaves it to the column and the algorithm.
+Recode = Literal["tree", "set"] | SetsUpTo
+
+
+def most_of(recode: Recode) -> int:
+    """The most values of a set that a class publishes: 0 of a tree, and where it may have any, more than there are."""
+    return recode.set if isinstance(recode, SetsUpTo) else 2**31 if recode == "set" else 0
+
+
+def written_recode(recode: Recode) -> dict[str, Any]:
+    """The setting of a quasi-identifier that is published so; that of a tree need not be written."""
+    if recode == "tree":
+        return {}
+    return {"recode": recode if isinstance(recode, str) else recode.model_dump()}
+
+
+GivenRecode = Annotated[Recode | None, BeforeValidator(_recoded, json_schema_input_type=Recode | None)]
 #: A text, or the number that it is.
 _Text = str | float
 
@@ -38,7 +71,7 @@ class QuasiIdentifier(PolicyPart):
     numeric: StrictBool = False
     top: StrictFloat | None = Field(default=None, description="plain numbers from it on are one value, `90+`")
     bottom: StrictFloat | None = Field(default=None, description="plain numbers below it are one value, `<18`")
-    recode: Literal["tree", "set"] | None = None
+    recode: GivenRecode = None
     same: Steps = Field(default_factory=list, description="the steps that turn spellings of a text into one value")
     null_values: Annotated[list[str], BeforeValidator(_written, json_schema_input_type=_Text | list[_Text])] = Field(
         default_factory=list
@@ -66,11 +99,11 @@ class QuasiIdentifier(PolicyPart):
         """True if it says how its column is read."""
         return bool(self.null_values) or self.decimal is not None
 
-    def form(self, recode: Literal["tree", "set"], bounds: bool) -> Form:
+    def form(self, recode: Recode, bounds: bool) -> Form:
         """The form of its labels: ranges of numbers have no sets, and trees have no bounds."""
         if self.numeric:
             return "bounds" if bounds else "label"
-        return "set" if (self.recode or recode) == "set" else "label"
+        return "label" if recode == "tree" else "set"
 
     def reading(self, column: str) -> Reading:
         """How its column is read."""
@@ -94,7 +127,7 @@ class QuasiIdentifier(PolicyPart):
         if self.has_ends and not self.numeric:
             end = "bottom" if self.top is None else "top"
             return [Problem(f"{key}.{end}", "goes with `numeric: true`, or within `taxonomy:` with `ranges:`")]
-        if self.numeric and self.recode == "set":
+        if self.numeric and self.recode not in (None, "tree"):
             return [Problem(f"{key}.recode", "sets are of a taxonomy's leaves; numbers are published as ranges")]
         return self.taxonomy.problems(f"{key}.taxonomy") if self.taxonomy else []
 

@@ -155,6 +155,8 @@ DECOMPOSITIONS = {
 }
 #: What a policy that names no algorithm has.
 DEFAULT_ALGORITHM = "auto"
+#: The algorithms whose labels do not follow from what is in a class: they are those of a cut, or stars.
+OF_CUTS = ("annealing", "cuts", "hilbert", "incognito", "matching", "tds", "tp", "tp_plus")
 #: The algorithms that make no class with two rows of one person, and those that choose among others.
 KEEPS_APART, CHOOSING = ("bsgi",), (DEFAULT_ALGORITHM, "fast")
 #: The column that joins the tables of a decomposition, and the one in which anatomy counts rows.

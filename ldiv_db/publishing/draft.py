@@ -24,6 +24,7 @@ from ldiv_db.auditing.audit import (
 )
 from ldiv_db.auditing.centres import require_all, require_true, require_within
 from ldiv_db.auditing.counting import require_same_rows
+from ldiv_db.auditing.set_sizes import require_few
 from ldiv_db.auditing.subject import Subject, Suppressed
 from ldiv_db.database import catalog, migrate, postgres
 from ldiv_db.database.data_files import Table, Tables
@@ -184,15 +185,14 @@ class NewClasses:
         """
         engine, resolved, recoding = self.engine, self.resolved, self.recoding
         suppressed: Suppressed = resolved.suppressed if recoding.blanked is None else "unknown"
-        released = resolved.released
-        same = resolved.source.same
+        released, same = resolved.released, resolved.source.same
         subject = Subject(published, released.identifying, released.class_ids, suppressed=suppressed, same=same)
-        names = list(self.requirements)
+        require_few(engine, published, released.most)
         judging = Judging(people=people_counter(label_axes(resolved), resolved.folder), twice=None)
         if released.centres:
-            self.require_centres(subject, names)
+            self.require_centres(subject, [*self.requirements])
         if self.counts_people:
-            subject = self._of_people(subject, names)
+            subject = self._of_people(subject, [*self.requirements])
         audits = audit_each(engine, subject, self.requirements, judging)
         beside = [] if self.counts_people else audit_individuals(engine, self.encoded, recoding.assigned)
         require_good([*audits, *beside])

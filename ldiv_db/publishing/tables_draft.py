@@ -11,6 +11,7 @@ from ldiv_db.auditing.audit import Audit, require_good
 from ldiv_db.auditing.counting import require_same_rows
 from ldiv_db.auditing.one_row import published_of_people
 from ldiv_db.auditing.published_table import PublishedTable
+from ldiv_db.auditing.set_sizes import require_few
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.auditing.tables import audit_tables
 from ldiv_db.database import catalog
@@ -97,8 +98,10 @@ class NewTables:
         columns = [column.name for column in columns_of(engine, planned)]
         labels = [name for name in columns if name not in sensitive]
         require_same_rows(engine, Subject(rows, labels), Subject(planned, labels), sensitive or [""])
-        if classes.resolved.released.centres:
-            classes.require_centres(Subject(rows, classes.resolved.released.identifying), sensitive or [""])
+        released = classes.resolved.released
+        require_few(engine, rows, released.most)
+        if released.centres:
+            classes.require_centres(Subject(rows, released.identifying), sensitive or [""])
         engine.drop(planned)
         return replace(table, rows=rows)
 

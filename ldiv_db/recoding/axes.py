@@ -17,6 +17,7 @@ from ldiv_db.database.names import Identifier, Relation, Value
 from ldiv_db.database.queries import Where
 from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.resolve import QuasiColumn, Source
+from ldiv_db.policy.settings import most_of
 from ldiv_db.recoding.encoded import NUMBER_SCALE, Axis, Domain, Encoded, OpenEnds, Renamed, SensitiveAxis
 from ldiv_db.recoding.snapshot import Copied, CopiedColumns, bounds_of, names_of, refuse_odd_years, renamed
 from ldiv_db.requirements import ROWS_ALONE, Classes, Distribution
@@ -102,7 +103,8 @@ class Encoder:
         leaves = {"nodes": nodes, "levels": qi.hierarchy.levels, "by_range": taxonomy.by_range, "null_code": null_code}
         dictionary = self._dictionary("taxonomies/map_leaves", code, **leaves)
         self._refuse_missing(qi, taxonomy, dictionary)
-        return Axis(Identifier(qi.name), code, dictionary, last, null_code, qi.weight, nodes, taxonomy, qi.sets)
+        shown = nodes, taxonomy, most_of(qi.recode)
+        return Axis(Identifier(qi.name), code, dictionary, last, null_code, qi.weight, *shown)
 
     def _dictionary(self, template: str, column: Identifier, **more: Any) -> Relation:
         return self._flow.step(f"dictionary_{column.name}", template, column=column, **more)
@@ -171,7 +173,7 @@ class Encoder:
         numbered = {own.name: (number, own, axis) for number, (own, axis) in enumerate(pairs, 1)}
         for qi in self._source.quasi_identifiers:
             number, own, axis = numbered[qi.name]
-            is_alike = (own.hierarchy, own.sets) == (qi.hierarchy, qi.sets)
+            is_alike = (own.hierarchy, own.recode) == (qi.hierarchy, qi.recode)
             yield replace(axis, weight=qi.weight) if is_alike else self._axis(number, qi, axis.null_code is not None)
 
     # -- sensitive attributes --------------------------------------------------------------------------

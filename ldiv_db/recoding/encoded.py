@@ -77,7 +77,7 @@ class Axis:
 
     `dictionary` is (value, code); `nodes` are the taxonomy's, None for plain numbers. `null_code` is
     the code of NULL, None if the column holds none; it is counted in `scale` for a taxonomy only. With `sets` classes
-    publish the sets of its values: to algorithms its codes are a line, like numbers, and NULL is one of them.
+    publish the sets of its values, of so many at most: to algorithms its codes are a line, and NULL is one of them.
     """
 
     column: Identifier
@@ -88,7 +88,7 @@ class Axis:
     weight: float
     nodes: Relation | None = None
     taxonomy: Taxonomy | None = None
-    sets: bool = False
+    sets: int = 0
     #: What its codes are of, if it has numbers alone.
     domain: Domain | None = None
     #: How many published cells a code stands for: of a unit that is several rows, those in which it does not vary.

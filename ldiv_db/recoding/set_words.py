@@ -27,6 +27,10 @@ class SetWord:
     def last(self) -> int:
         return self.first + WORD_BITS - 1
 
+    def bits_beyond(self, low: int, high: int) -> int:
+        """The bits of the codes of this word that are not from `low` to `high`."""
+        return sum(1 << n for n in range(WORD_BITS) if not low <= self.first + n <= high)
+
 
 def words_of(name: str, codes: int) -> tuple[SetWord, ...]:
     """The words of a set of so many codes from 0 on, by the name of their column; none if it has more than the most."""

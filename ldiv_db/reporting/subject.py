@@ -25,7 +25,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, refused
 from ldiv_db.database.names import Relation
 from ldiv_db.database.sources import resolve_source
-from ldiv_db.policy.published import open_each
+from ldiv_db.policy.published import open_each, settled_by
 from ldiv_db.policy.quasi_identifiers import open_columns, read_columns
 from ldiv_db.policy.reading import Policy, names_of, read_requirements, read_sensitive
 from ldiv_db.policy.schema import of_published
@@ -292,7 +292,7 @@ def question_about(engine: Engine, table: Table, asked: ReportQuestion) -> Check
         question = CheckRequest(names_of(list(asked.qi)), sensitive, require, asked.class_column, folder=asked.folder)
         return replace(question, individual=asked.individual)
     names = [column.name for column in columns_of(engine, table)]
-    policy = asked.policy.settled_by(names)
+    policy = settled_by(asked.policy, names)
     question = check_request(policy, folder=asked.folder, individual=asked.individual)
     ids = policy.released.class_ids_among(names)
     return with_people(engine, table, replace(question, class_column=next(iter(ids), None)), policy)

@@ -17,6 +17,7 @@ from ldiv_db.database.context import Context
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, refuse, refused
+from ldiv_db.policy.changes import labelled_as
 from ldiv_db.policy.reading import Policy
 from ldiv_db.policy.resolve import Check, Findings, Resolved, resolve
 from ldiv_db.policy.sources import COUNT, DECOMPOSITIONS, GROUP_ID, place_of
@@ -52,6 +53,10 @@ def draft_release(
         resolved.source.place.bring_series(resolved.judged["target"].name)
     migrate.pending(engine)  # raises if the ledger could not be written
     settle(engine, resolved.judged["target"].name, publishes)
+    entries = ledger.releases(engine, resolved.judged["target"].name)
+    followed = labelled_as(policy, entries[-1].report.get("inferred", ())) if entries else policy
+    if followed is not policy:
+        resolved = resolve(engine, followed, context.folder, checks)
     start = _start(resolved, resolved.judged["target"], begun, publishes)
     on_stage("forming groups")
     plan = plan_groups if resolved.algorithm in DECOMPOSITIONS else plan_classes

@@ -30,6 +30,7 @@ from ldiv_db.database.data_files import Table
 from ldiv_db.database.errors import AuditError, InfeasibleError, count_phrase, rows_phrase
 from ldiv_db.database.names import Relation
 from ldiv_db.policy.resolve import Resolved
+from ldiv_db.policy.sensitive import of_groups
 from ldiv_db.policy.sources import GROUP_ID
 from ldiv_db.publishing.pairings import CombinationsDecision, LimitedAttribute, plan_combinations, promised_limits
 from ldiv_db.publishing.series_draft import MATCHED, PrefixDraft, ReleaseStart, match_rows
@@ -60,7 +61,7 @@ class DecomposedDraft(PrefixDraft):
     def required(self) -> dict[str, list[Requirement]]:
         """What is asked of each attribute in every group."""
         resolved = self.start.resolved
-        asked, attributes = resolved.policy.of_groups, resolved.required.attributes.items()
+        asked, attributes = of_groups(resolved.policy), resolved.required.attributes.items()
         return {name: [s.resolve(None, one) for s in asked if s.concerns(name)] for name, one in attributes}
 
     @property

@@ -205,11 +205,11 @@ def _bound(ready: Preparation, context: Context) -> LossBound:
         context.listener.on_search(f"nothing loses less than {bound:.4f}")
 
     context.listener.on_stage("proving the least loss")
-    task, forms, judged = ready.task, ready.resolved.released.forms, ready.resolved.suppressed
+    task, judged = ready.task, ready.resolved.suppressed
     any_row = getattr(ready.algorithm.options, "residue", "") == "suppress"
     most = task.most_left_out if task.most_left_out is not None else task.encoded.row_count if any_row else 0
     wanted = Wanted(ready.encoded, task.wanted, ready.units is not None, judged, most)
-    return bound_loss(task.engine, wanted, forms, heard)
+    return bound_loss(task.engine, wanted, heard)
 
 
 def _draft_run(ready: Preparation, context: Context, kl: bool, begun: float) -> RunDraft:

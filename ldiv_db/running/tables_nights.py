@@ -16,6 +16,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, refuse, refused, rows_phrase
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.queries import Where
+from ldiv_db.policy.changes import labelled_as
 from ldiv_db.policy.limits import limit_problems
 from ldiv_db.policy.schema import ROW
 from ldiv_db.policy.tables import named_in, types_as
@@ -120,6 +121,11 @@ def draft_night(opened: OpenedTables, begun: float, publishes: bool) -> TablesNi
         refuse(limit_problems(opened.policy, "a global recoding", algorithm=algorithm.name))
     migrate.pending(engine)  # raises if the ledger could not be written
     start = _start(opened, tables, begun, publishes)
+    followed = labelled_as(opened.policy, start.series.report.get("inferred", ()))
+    if followed is not opened.policy:
+        opened = replace(opened, policy=followed)
+        tables = resolve_tables(opened)
+        start = _start(opened, tables, begun, publishes)
     opened, earlier = replace(opened, destination=start.target.destination), start.series.report
     check_targets(opened, tables, start.series.releases > 0)
     if start.series.releases:

@@ -22,11 +22,11 @@ from ldiv_db.policy.resolve import resolve
 from ldiv_db.recoding.encode import read_source
 from ldiv_db.recoding.set_words import WORD_BITS
 
-KEYS = {"age": {"numeric": True}, "town": {}, "job": {"weight": 0.5}}
+KEYS = {"age": {"numeric": True}, "town": {"taxonomy": {"prefix": [3, 1]}}, "job": {"weight": 0.5}}
 
 
 def task_of(con: Any, draw: random.Random, rows: int, towns: int) -> Task:
-    """A task of rows of which some are equal, and some lack a town."""
+    """A task of rows of which some are equal, and some lack a town; its sets may be limited."""
     cells = [
         (draw.randrange(9), draw.choice([None, *range(towns)]), draw.choice("abc"), draw.choice("xy"))
         for _ in range(rows)
@@ -37,7 +37,7 @@ def task_of(con: Any, draw: random.Random, rows: int, towns: int) -> Task:
     con.execute("ALTER TABLE source ALTER town TYPE VARCHAR")
     policy = parse_policy({
         "source": "source", "target": "released", "quasi_identifiers": KEYS, "sensitive": ["secret"],
-        "recode": "set", "require": [{"k": 2}], "seed": 1,
+        "recode": draw.choice(["set", {"set": 2}, {"set": 3}]), "require": [{"k": 2}], "seed": 1,
     })  # fmt: skip
     engine = Engine(con)
     encoded = read_source(engine, resolve(engine, policy, Path()).source).encode()
@@ -52,11 +52,15 @@ def coded(con: Any, task: Task) -> dict[int, tuple[int, ...]]:
 
 
 def cost(task: Task, rows: Sequence[Sequence[int]]) -> int:
-    """Of one row of a class: the share of the range of ages, and of the values that the class has."""
+    """Of one row of a class: the share of the range of ages, and of the values or the leaves that are published."""
     found = 0
     for measure, codes in zip(lm_measures(task), zip(*rows, strict=True), strict=True):
-        width = len(set(codes)) - 1 if measure.axis.sets else max(codes) - min(codes)
-        found += width * measure.full // measure.axis.scale
+        width, axis = max(codes) - min(codes), measure.axis
+        if axis.sets:
+            assert axis.taxonomy is not None
+            holding = [n.high - n.low for n in axis.taxonomy.nodes if n.low <= min(codes) and max(codes) <= n.high]
+            width = len(set(codes)) - 1 if len(set(codes)) <= axis.sets else min(holding)
+        found += width * measure.full // axis.scale
     return found
 
 

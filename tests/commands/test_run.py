@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 import pytest
+from oracle import parse_set
 from refusals import codes_told
 
 from tests.strategies import some
@@ -259,5 +260,6 @@ def test_names_alone_are_enough_and_the_plan_says_what_they_became(bed: Any) -> 
     called = bed.run("--json")
     found = called.json["inferred"]
     assert [one["column"] for one in found] == ["age", "country"] and all(one["why"] for one in found)
-    countries = {row[0] for row in bed.sql("SELECT DISTINCT country FROM published.patients")}
+    labels = [row[0] for row in bed.sql("SELECT DISTINCT country FROM published.patients")]
+    countries = {member for one in labels for member in (parse_set(one) if one.startswith("{") else [one])}
     assert countries <= {*(row[0] for row in bed.sql("SELECT DISTINCT country FROM patients")), "*"}

@@ -315,7 +315,7 @@ TOGETHER: dict[str, Schema] = {
     "QuasiIdentifier": {
         "allOf": [
             {"not": {"allOf": [given("taxonomy"), _NUMERIC]}},
-            {"not": {"allOf": [given("recode", recode={"const": "set"}), _NUMERIC]}},
+            {"not": {"allOf": [given("recode", recode={"not": {"enum": ["tree", None]}}), _NUMERIC]}},
         ]
     },
     "TaxonomySpec": one_key(_KINDS)

@@ -6,11 +6,14 @@ import random
 
 import pytest
 import yaml
+from oracle import parse_set
 from refusals import refuses
 
 import ldiv_db
+from ldiv_db.algorithms import ALGORITHMS, algorithm_of
 from ldiv_db.database.errors import PolicyError
 from ldiv_db.policy.reading import parse_policy
+from ldiv_db.policy.sources import OF_CUTS
 from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.taxonomy import Tree, number
 from tests.strategies import some
@@ -20,6 +23,8 @@ COLUMNS = {
     "smokes": "BOOLEAN", "device": "UUID", "level": "ENUM('low', 'mid', 'high')", "hour": "TIME",
 }  # fmt: skip
 RANGES = ("age", "height", "born", "seen")
+FLAT = {"taxonomy": {"flat": True}}
+SETS = FLAT | {"recode": "set"}
 BASE = {"source": "people", "target": "released", "sensitive": "disease", "require": [{"distinct": 2}], "seed": 4}
 BASE |= {"algorithm": {"name": "bsgi", "select": "bisect"}}
 
@@ -81,7 +86,7 @@ def test_the_ways_to_say_nothing_are_the_same(people):
     policy = BASE | {"identifiers": kept_aside(["town"])}
     for keys in ("town", ["town"], {"town": None}, {"town": {"weight": 1}}):
         planned = inferred(people, policy | {"quasi_identifiers": keys})
-        assert planned == [{"column": "town", "as": {"taxonomy": {"flat": True}}, "why": "VARCHAR: itself, or *"}]
+        assert planned == [{"column": "town", "as": SETS, "why": "VARCHAR: itself, or a set"}]
     ldiv_db.run(people, policy | {"quasi_identifiers": "town"})
     (noted,) = people.execute("SELECT inferred FROM ldiv.run").fetchone()
     assert json.loads(noted) == planned
@@ -89,15 +94,39 @@ def test_the_ways_to_say_nothing_are_the_same(people):
 
 def test_every_type_has_a_form(people):
     found = {one["column"]: one["as"] for one in inferred(people, BASE | {"quasi_identifiers": [*COLUMNS]})}
-    flat = {"taxonomy": {"flat": True}}
-    assert found == {name: {"numeric": True} if name in RANGES else flat for name in COLUMNS}
+    assert found == {name: {"numeric": True} if name in RANGES else SETS for name in COLUMNS}
 
 
-def test_a_cell_tells_its_value_or_nothing(people):
-    """`*` stands in every class of two values, whatever they are, and in no class of one."""
+@pytest.mark.parametrize(
+    ("changes", "as_sets"),
+    some([
+        ({}, True), ({"recode": "tree"}, False), ({"quasi_identifiers": {"town": {"recode": "tree"}}}, False),
+        ({"algorithm": "cuts"}, False), ({"algorithm": "topdown"}, True),
+        ({"quasi_identifiers": {"town": FLAT}}, False),
+        ({"quasi_identifiers": {"town": FLAT}, "recode": "set"}, True), ({"tables_of": [["town"]]}, True),
+        ({"weight": "n"}, False), ({"weight": "n", "algorithm": "topdown"}, True),
+        ({"require": [{"k_map": {"k": 2, "population": "people"}}]}, False),
+    ], 3),
+)  # fmt: skip
+def test_sets_are_published_where_nothing_else_is_said(changes, as_sets):
+    """Not where labels follow from more than what a class has."""
+    policy = parse_policy(BASE | {"algorithm": "auto", "quasi_identifiers": ["town"]} | changes)
+    assert policy.released.forms["town"] == ("set" if as_sets else "label")
+
+
+def test_every_algorithm_has_sets_or_is_of_cuts():
+    for name in ALGORITHMS:
+        algorithm = algorithm_of(name)({})
+        assert (name in OF_CUTS) == bool(algorithm.traits.recodes_globally or algorithm.excludes_sets)
+
+
+@pytest.mark.parametrize("most", some([2, None], 2))
+def test_a_cell_tells_the_values_of_its_class_and_no_others(people, most):
+    """All values there are, and more than a set may have, are `*`; NULL is one of them."""
     names = ["town", "smokes", "level"]
     policy = BASE | {"identifiers": kept_aside([*names, "device"]), "quasi_identifiers": names, "keep": ["device"]}
-    policy |= {"output": {"class_id": True, "types": "text"}}
+    policy |= {"output": {"class_id": True, "types": "text"}, **({"recode": {"set": most}} if most else {})}
+    policy |= {"require": [{"distinct": 3}]}
     people.execute("CREATE OR REPLACE TABLE people AS SELECT * REPLACE (CAST(md5(concat(age, born, seen, town, disease,"
                    " smokes, device, rowid)) AS UUID) AS device) FROM people")  # fmt: skip
     ldiv_db.run(people, policy)
@@ -109,7 +138,14 @@ def test_a_cell_tells_its_value_or_nothing(people):
         assert len(listed) == 60
         for _, rows in itertools.groupby(listed, key=lambda row: row[0]):
             labels, values = zip(*[row[1:] for row in rows], strict=True)
-            assert set(labels) == (set(values) if len(set(values)) == 1 else {"*"})
+            is_all = len(set(values)) == len({value for *_, value in listed}) > 1
+            if is_all or (most and len(set(values)) > most):
+                assert set(labels) == {"*"}
+            elif len(set(values)) == 1:
+                assert set(labels) == set(values)
+            else:
+                (label,) = set(labels)
+                assert len(parse_set(label)) == len(set(values)) and set(parse_set(label)) == set(values)
 
 
 def test_other_settings_of_an_open_column_stay(people):
@@ -122,7 +158,7 @@ def test_other_settings_of_an_open_column_stay(people):
 
 def test_numbers_that_are_no_ranges(people):
     policy = BASE | {"identifiers": kept_aside(["age"]), "quasi_identifiers": {"age": {"numeric": False}}}
-    ldiv_db.run(people, policy | {"output": {"types": "text"}})
+    ldiv_db.run(people, policy | {"output": {"types": "text"}, "recode": "tree"})
     ages = {text for (text,) in people.execute("SELECT DISTINCT CAST(age AS VARCHAR) FROM people").fetchall()}
     assert {row[0] for row in rows_of(people)} <= {*ages, "*"}
 
@@ -151,7 +187,7 @@ def test_a_taxonomy_that_lacks_a_value_is_left_aside_and_that_is_said(people):
     keep_taxonomy(people, "town", {"first": ["a", "b"], "rest": ["c"]})
     policy = BASE | {"identifiers": kept_aside(["town"]), "quasi_identifiers": ["town"]}
     (found,) = inferred(people, policy)
-    assert found["as"] == {"taxonomy": {"flat": True}} and "lacks values" in found["why"]
+    assert found["as"] == SETS and "lacks values" in found["why"]
 
 
 def test_a_value_that_is_written_as_the_root_is_refused(people):
@@ -199,7 +235,24 @@ def test_a_series_infers_too(people):
     people.execute("ALTER TABLE people ADD COLUMN id INTEGER; UPDATE people SET id = rowid")
     policy = BASE | {"identifiers": kept_aside(["age", "town"]), "quasi_identifiers": ["age", "town"], "key": "id"}
     found = ldiv_db.run(people, policy | {"target": {"prefix": "series"}, "require": [{"unique_distinct": 2}]})
-    assert [one["as"] for one in found.as_dict()["inferred"]] == [{"numeric": True}, {"taxonomy": {"flat": True}}]
+    assert [one["as"] for one in found.as_dict()["inferred"]] == [{"numeric": True}, SETS]
+
+
+def test_a_series_goes_on_with_the_labels_that_it_began_with(people):
+    """Also with those of a version that had no sets, whose ledger has no word of them, until the policy says it."""
+    people.execute("ALTER TABLE people ADD COLUMN id INTEGER; UPDATE people SET id = rowid")
+    policy = BASE | {"identifiers": kept_aside(["age", "town"]), "quasi_identifiers": ["age", "town"], "key": "id"}
+    policy |= {"target": {"table": "released"}, "source": {"query": "FROM people WHERE id < 20"}}
+    ldiv_db.run(people, policy)
+    assert people.execute("SELECT count(*) FROM released WHERE town LIKE '{%'").fetchone() != (0,)
+    people.execute("UPDATE released SET town = '*' WHERE town LIKE '{%'")
+    people.execute("UPDATE ldiv.release SET report = replace(report, ', \"recode\": \"set\"', '')")
+    for last, more, recode in ((40, {}, None), (50, {}, None), (60, {"recode": "set"}, "set")):
+        query = {"source": {"query": f"FROM people WHERE id < {last}"}}
+        found = ldiv_db.run(people, policy | query | more).as_dict()
+        assert found["inferred"][1]["as"].get("recode") == recode
+        sets = people.execute("SELECT count(*) FROM released WHERE town LIKE '{%'").fetchone()
+        assert (sets != (0,)) == bool(recode)
 
 
 def test_a_recoding_of_inferred_columns_can_be_written_as_sql(people):

@@ -22,7 +22,7 @@ def policy_of(**changes: Any) -> dict[str, Any]:
     return {
         "source": "people", "target": "out", "quasi_identifiers": {"age": {"numeric": True}, "town": {}},
         "sensitive": "s", "keep": ["id"], "require": [{"distinct": 3}], "algorithm": "mondrian", "seed": 1,
-        "suppression": 0.1, "output": {"bounds": True},
+        "suppression": 0.1, "recode": "tree", "output": {"bounds": True},
     } | changes  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from strategies import search, seeded, some
 from tables import fill
 
 import ldiv_db
+from ldiv_db.database.errors import AuditError
 
 #: Labels that a careless way of writing would confuse with each other, with a set, or with NULL.
 NASTY = [
@@ -113,11 +114,12 @@ def test_what_is_published_reads_back_as_the_values_of_its_class(draw):
     params = draw.choice([0, 0.2])
     towns = [None if draw.random() < params else draw.choice(leaves) for _ in range(draw.randint(4, 30))]
     scale = oracle.Tree(tree, None in towns)
-    scale.sets = True
+    scale.sets, scale.most = True, draw.choice([None, 2, 3])
+    recode = "set" if scale.most is None else {"set": scale.most}
     require = [{"unique_distinct": draw.choice([2, 2, 3, 4])}]
     select = {"name": "bsgi", "select": draw.choice(["bisect", "refine"])}
     with duckdb.connect() as con, tempfile.TemporaryDirectory() as folder:
-        result, rows = release(con, Path(folder), tree, towns, require=require, algorithm=select)
+        result, rows = release(con, Path(folder), tree, towns, require=require, algorithm=select, recode=recode)
     meanings = {}
     for label, originals in classes(rows, towns):
         members = scale.members(originals)
@@ -152,6 +154,17 @@ def test_ranges_and_prefixes_have_sets(con):
     keys = {"age": {"taxonomy": {"ranges": [5, 10]}}, "zip": {"taxonomy": {"prefix": [3, 1]}}}
     ldiv_db.run(con, policy(quasi_identifiers=keys, keep=[], require=[{"unique_distinct": 3}]))
     assert con.execute("SELECT DISTINCT age, zip FROM released").fetchall() == [("{[0 .. 4], [25 .. 29]}", "*")]
+
+
+def test_an_audit_finds_a_set_of_more_values_than_it_may_have(con, tmp_path):
+    towns = ["Norway", "Korea", "Italy", "Peru"]
+    asked = {"recode": {"set": 2}, "require": [{"unique_distinct": 2}]}
+    _, rows = release(con, tmp_path, EUROPE, towns, **asked)
+    assert {len(oracle.parse_set(row[1])) for row in rows} == {2}
+    ldiv_db.check(con, "released", policy=policy(**asked))
+    con.execute("UPDATE released SET town = '{Norway, \"Korea\", NULL}' WHERE rid < 2")
+    with pytest.raises(AuditError, match="town: 1 label has more than the 2 values"):
+        ldiv_db.check(con, "released", policy=policy(**asked))
 
 
 # -- less is lost ----------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from typing import Any
 import duckdb
 import pytest
 import yaml
+from oracle import parse_set
 from strategies import draws, search, some
 
 import ldiv_db
@@ -192,6 +193,9 @@ def read(con: Any, sql: str) -> list[Any]:
 
 def covers(label: str | None, texts: list[str | None], text: str | None, way: dict[str, Any]) -> bool:
     """Whether a published label covers a value; `texts` are all values of its column in their order."""
+    if label and label.startswith("{") and not way:
+        # A whole number of floating point is published without a point.
+        return (text and re.sub(r"[.]0$", "", text)) in parse_set(label)
     if label is None or text is None:
         return label == text or label in ("*", "(all)")
     if label in (text, "*", "(all)"):
@@ -210,7 +214,6 @@ def covers(label: str | None, texts: list[str | None], text: str | None, way: di
         low, high, end = re.fullmatch(r"\[(-?[\d.]+) \.\. (-?[\d.]+)([\])])", label).groups()
         number = Decimal(text)
         return Decimal(low) <= number <= Decimal(high) if end == "]" else Decimal(low) <= number < Decimal(high)
-    # A whole number of floating point is published without a point.
     places = [text and re.sub(r"[.]0$", "", text) for text in texts]
     low, _, high = label[1:-1].partition(" .. ") if label.startswith("[") else (label, "", label)
     ends = [places.index(re.sub(r"[.]0$", "", end)) for end in (low, high)]

@@ -290,7 +290,7 @@ def test_a_tiny_table_is_tried_by_peel_and_topdown(con):
     policy = {
         "source": "source", "target": {"table": "out", "if_exists": "replace"}, "identifiers": ["s"],
         "quasi_identifiers": {"region": {}, "age": {"numeric": True}}, "require": [{"k": 2}],
-        "over_time": "independent", "seed": 1,
+        "over_time": "independent", "seed": 1, "recode": "tree",
     }  # fmt: skip
     result = ldiv_db.run(con, policy)
     losses = {tried["algorithm"]: tried["loss"] for tried in result.search["tried"]}

@@ -127,9 +127,9 @@ class LossBound:
     """What no local recoding through these taxonomies loses less than: the mean LM of a cell, rounded down.
 
     It is proved for all whose classes have what is needed; `weaker` are the requirements that ask for more, `grouped`
-    the numbers that were taken in groups, each as if it were one value. A search that was `interrupted` might have
-    proved more. `proof` has the cells and their prices. Of the table's `rows` the `dearest`, as few as can be, have
-    `DEAREST` of all prices.
+    the numbers that were taken in groups, each as if it were one value, and what has sets. A search that was
+    `interrupted` might have proved more. `proof` has the cells and their prices. Of the table's `rows` the `dearest`,
+    as few as can be, have `DEAREST` of all prices.
     """
 
     lm_mean: float
@@ -169,6 +169,6 @@ class LossBound:
         if self.weaker:
             yield f"proved for classes of {self.need}, which is less than {', '.join(self.weaker)}"
         if self.grouped:
-            yield f"with neighbouring numbers as one: {', '.join(self.grouped)}"
+            yield f"lowered, as values are taken as one: {'; '.join(self.grouped)}"
         if self.interrupted:
             yield "Ctrl-C ended the search for more"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,26 +15,20 @@ from ldiv_db.database.queries import Where
 from ldiv_db.measuring.least_loss.bounds import DEAREST, MOST_CELLS, LossBound, Wanted, need_of
 from ldiv_db.measuring.least_loss.cells import MOST_NUMBERS, UNIT, Cells, Ints, Span, numbered_cells, ranges
 from ldiv_db.measuring.least_loss.prices import MOST_WORK, Ascent
-from ldiv_db.policy.release_columns import Form
 from ldiv_db.recoding.encoded import NUMBER_SCALE, Axis, Encoded
 
 
 def bound_loss(
     engine: Engine,
     wanted: Wanted,
-    forms: Mapping[str, Form],
     heard: Callable[[float], None] = lambda bound: None,
     most_work: int = MOST_WORK,
 ) -> LossBound:
     """What no local recoding of the table loses less than; `heard` is told of bounds as they are proved.
 
-    Ctrl-C ends the search for more: the best bound so far stands. Raises PolicyError where labels are no nodes of
-    taxonomies, or too many rows differ.
+    Ctrl-C ends the search for more: the best bound so far stands. Raises PolicyError where too many rows differ.
     """
     encoded = wanted.encoded
-    for axis in encoded.axes:
-        if forms[axis.name] == "set":
-            raise refused("bound", f"is of nodes, and {axis.name} is published as sets", "recode: tree")
     need, weaker = need_of(wanted)
     cells = list_cells(engine, encoded, need.counted, wanted.suppressed).cells
     if cells.never * encoded.rows_in >= 2**62:
@@ -65,10 +59,12 @@ def fewest_rows(price: Ints, rows: Ints, part: float) -> int:
 
 
 def _grouped(engine: Engine, axes: Sequence[Axis]) -> list[str]:
-    """The quasi-identifiers whose numbers are too many for all their ranges."""
+    """The quasi-identifiers whose numbers are too many for all their ranges, and those of whose sets few are tried."""
+    sets = [f"{axis.name}, each set as if it had two values" for axis in axes if axis.sets]
     numbers = [axis for axis in axes if axis.taxonomy is None]
     counted = [(axis, engine.count(axis.dictionary)) for axis in numbers]
-    return [f"{axis.name}, {found:,} in {MOST_NUMBERS} groups" for axis, found in counted if found > MOST_NUMBERS]
+    groups = [f"{axis.name}, {found:,} in {MOST_NUMBERS} groups" for axis, found in counted if found > MOST_NUMBERS]
+    return [*groups, *sets]
 
 
 @dataclass(frozen=True)
@@ -116,10 +112,14 @@ def value_codes(encoded: Encoded, sensitive: str) -> list[str]:
 
 
 def _spans(axis: Axis, codes: Ints) -> list[Span]:
-    """What a value may be published as: nodes of the taxonomy, or ranges of numbers; NULL as itself or not at all."""
+    """What a value may be published as: nodes of the taxonomy, or ranges of numbers; NULL as itself or not at all.
+
+    A set has two values at least: as much is lost of a node, whatever its leaves.
+    """
     if axis.taxonomy is not None:
-        wide = max(axis.scale, 1)
-        return [Span(node.low, node.high, (node.high - node.low) * UNIT // wide) for node in axis.taxonomy.nodes]
+        wide, most = max(axis.scale, 1), 1 if axis.sets else axis.scale
+        lost = ((node.low, node.high, min(node.high - node.low, most)) for node in axis.taxonomy.nodes)
+        return [Span(low, high, leaves * UNIT // wide) for low, high, leaves in lost]
     slip = 1 if axis.scale == NUMBER_SCALE else 0  # codes are rounded
     if axis.null_code is None:
         return ranges(codes, axis.scale, slip)
