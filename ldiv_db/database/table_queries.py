@@ -46,12 +46,12 @@ class TableQueries(Queries):
         constants: Mapping[str, int] | None = None,
     ) -> None:
         """Append the rows of another table to `target`, or those that meet all conditions, as `select` has them."""
-        self.insert(target, "database/select_rows", **_selection(rows, columns, where, constants=constants))
+        self.insert(target, "database/select_rows", **selection(rows, columns, where, constants=constants))
 
     def extend_others(self, target: Relation, rows: Relation, listed: Relation, key: str, *columns: ColumnName) -> None:
         """Append to `target` the rows whose `key` no row of `listed` has, as `select_others` has them."""
         among = _Among(listed, [key], lacking=True)
-        self.insert(target, "database/select_rows", **_selection(rows, columns, among=among))
+        self.insert(target, "database/select_rows", **selection(rows, columns, among=among))
 
     def reassign(self, assigned: Relation, moved: Relation, shown: str = "row_id") -> Relation:
         """(row_id, class_id): rows with their class, that of `moved` if it has one; `shown` is their number then."""
@@ -67,21 +67,21 @@ class TableQueries(Queries):
         constants: Mapping[str, int] | None = None,
     ) -> Relation:
         """A TEMP table of rows that meet all conditions, of the columns named, or all, and further `constants`."""
-        return self.materialise(name, "database/select_rows", **_selection(rows, columns, where, distinct, constants))
+        return self.materialise(name, "database/select_rows", **selection(rows, columns, where, distinct, constants))
 
     def select_among(
         self, name: str, rows: Relation, listed: Relation, *keys: ColumnName, columns: Sequence[ColumnName] = ()
     ) -> Relation:
         """As `select`, the rows whose keys some row of `listed` has; a pair is their name in `rows` and in `listed`."""
         among = _Among(listed, keys)
-        return self.materialise(name, "database/select_rows", **_selection(rows, columns, among=among))
+        return self.materialise(name, "database/select_rows", **selection(rows, columns, among=among))
 
     def select_others(
         self, name: str, rows: Relation, listed: Relation, *keys: ColumnName, columns: Sequence[ColumnName] = ()
     ) -> Relation:
         """The rows that `select_among` leaves out; keys are never NULL."""
         among = _Among(listed, keys, lacking=True)
-        return self.materialise(name, "database/select_rows", **_selection(rows, columns, among=among))
+        return self.materialise(name, "database/select_rows", **selection(rows, columns, among=among))
 
     def number_groups(
         self, name: str, rows: Relation, *by: str, number: str = "class_id", columns: Sequence[str] = ("row_id",)
@@ -91,7 +91,7 @@ class TableQueries(Queries):
 
     def find(self, rows: Relation, *columns: str, where: Sequence[Where] = ()) -> list[tuple[Any, ...]]:
         """The columns named of the rows that meet all conditions, in no order: for plans and ledgers, never data."""
-        return self.rows("database/select_rows", **_selection(rows, columns, where))
+        return self.rows("database/select_rows", **selection(rows, columns, where))
 
     def columns(self, rows: Relation, *columns: str) -> list[tuple[Any, ...]]:
         """The columns named of all rows, in no order: for counts, bounds and plans, never for data."""
@@ -182,7 +182,7 @@ class _Among:
     lacking: bool = False
 
 
-def _selection(
+def selection(
     rows: Table,
     columns: Sequence[ColumnName],
     where: Sequence[Where] = (),

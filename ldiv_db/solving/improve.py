@@ -204,6 +204,8 @@ class Improvable:
 
     def after(self, assigned: Relation, search: Mapping[str, Any]) -> tuple[Plan, float]:
         """The plan with other classes, and what it loses, if that is less; the classes of the other are dropped."""
+        if assigned == self.plan.assigned:
+            return self.plan, self.loss
         better = replace(self.plan, assigned=assigned, search={**self.plan.search, **search})
         less = mean_loss(self.task, better)
         worse = assigned if less >= self.loss else self.plan.assigned
@@ -233,7 +235,7 @@ def _improved(plans: Sequence[Improvable]) -> Iterator[tuple[Plan, float]]:
     engine, wanted = plans[0].task.engine, {step for one in plans for step in one.passes}
     passes = plans[0].passes if len(plans) == 1 else tuple(step for step in IMPROVEMENTS if step in wanted)
     ready = [replace(one, plan=one.plan.in_rows(engine)) for one in plans]
-    tasks, starts = [one.task for one in ready], [engine.copy("assigned", one.plan.assigned) for one in ready]
+    tasks, starts = [one.task for one in ready], [one.plan.assigned for one in ready]
     for one, (classes, courses) in zip(ready, improve_all(passes, tasks, starts, plans[0].asked_of), strict=True):
         search: dict[str, Any] = {course.step.name: course.changes for course in courses if course.changes}
         search["improved"] = [course.as_dict() for course in courses if course.changes]

@@ -54,7 +54,7 @@ def test_a_class_keeps_the_most_rows_that_are_good_together(engine, share, diffe
     rows = [(no, code, c) for no, counts in enumerate(classes) for code, c in enumerate(counts, 1) if c]
     columns = {"class_no": "BIGINT", "s1": "INTEGER", "rows": "BIGINT"}
     limits = Limits(shares, float(difference), Identifier("s1"))
-    fitted = engine.columns(limits.fit(engine, engine.load("counts", columns, rows), 2))
+    fitted = engine.columns(limits.fit(engine.materialise, engine.load("counts", columns, rows), 2))
     for no, counts in enumerate(classes):
         kept = [sum(n for found, at, n in fitted if (found, at) == (no, code)) for code in range(1, len(TABLE) + 1)]
         best = largest(counts, share, difference)

@@ -28,6 +28,7 @@ from ldiv_db.database.counted import WEIGHT
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.queries import Where
+from ldiv_db.database.steps import OneStatement
 from ldiv_db.recoding.encoded import Axis, SensitiveAxis
 
 #: Spreads are compared in millionths of a quasi-identifier's domain.
@@ -152,14 +153,16 @@ def _split(task: Task, flow: EngineFlow, largest: int, most: int) -> tuple[int, 
         if largest > SIMPLE:  # rows by node and value, of small nodes the bounds; while large by sensitive value too
             flow.step("counts", "count_positions", by_bucket=largest > FORCED)
             flow.step("splits", "choose_splits", forced=largest > FORCED, most=most)
-        else:
-            flow.step("splits", "choose_dearest")
         if largest > max(SIMPLE, FORCED) and (task.is_part or task.encoded.row_count >= MANY_ROWS):
             flow.step("cells", "cut_cells")
             halves = flow.step("node", "split_cells")
-        else:
+        elif largest > SIMPLE:
             halves = flow.step("node", "split_nodes")
+        else:
+            steps = OneStatement(flow.engine)
+            splits = steps.materialise("splits", flow.path("choose_dearest"), **flow.params("choose_dearest"))
+            halves = steps.keep("node", flow.path("split_nodes"), **flow.params("split_nodes", splits=splits))
         flow.know(nodes=halves)
         flow.engine.drop(nodes)  # all the rows, once a level
-        sides = flow.record("neighbours/bound_splits")
+        sides = flow.record("bound_nodes")
     return sides["most"], sides["least"]

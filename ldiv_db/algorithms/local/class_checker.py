@@ -67,20 +67,20 @@ class ClassChecker:
             yield axis, [r for r in own if axis.judged or r not in counted], refined
             counted |= {r for r in own if r.rows_only and not axis.judged}
 
-    def margins(self, counts: Relation) -> Relation:
+    def margins(self, counts: Relation, steps: OneStatement | None = None) -> Relation:
         """The TEMP table (class_no, margin) of the candidates: how far each is from violating; negative violates.
 
-        `counts` is (class_no, the code of each sensitive attribute, rows).
+        `counts` is (class_no, the code of each sensitive attribute, rows), a part of `steps` if these are given.
         """
         with self._engine.scope() as scope:
-            steps = OneStatement(self._engine)
+            steps = steps or OneStatement(self._engine)
             margins = self.measured(steps, counts)
             return scope.keep(steps.keep("margins", "database/list_rows", rows=margins, columns=[]))
 
-    def good(self, counts: Relation) -> Relation:
-        """The TEMP table (class_no) of the candidates that violate nothing."""
+    def good(self, counts: Relation, steps: OneStatement | None = None) -> Relation:
+        """As `margins`, the TEMP table (class_no) of the candidates that violate nothing."""
         with self._engine.scope() as scope:
-            steps = OneStatement(self._engine)
+            steps = steps or OneStatement(self._engine)
             return scope.keep(steps.keep("good", "local/list_good", margins=self.measured(steps, counts)))
 
     def measured(self, steps: Steps, counts: Relation) -> Relation:
@@ -145,11 +145,11 @@ class ClassedRows:
     dealt: Identifier | None = None
 
 
-def count_classes(engine: Engine, sensitive: Sequence[SensitiveAxis], members: ClassedRows, least: int = 1) -> Relation:
-    """The TEMP table (class_no, the code of each sensitive attribute, rows) of the classes of at least so many rows."""
+def count_classes(steps: Steps, sensitive: Sequence[SensitiveAxis], members: ClassedRows, least: int = 1) -> Relation:
+    """(class_no, the code of each sensitive attribute, rows) of the classes of at least so many rows."""
     params = {"rows": members.rows, "members": members.placed, "number": members.number, "sensitive": sensitive}
     cells = {"weight": members.weight, "dealt": members.dealt}
-    return engine.materialise("counts", "local/count_classes", **params, **cells, least=least, large_only=least > 1)
+    return steps.materialise("counts", "local/count_classes", **params, **cells, least=least, large_only=least > 1)
 
 
 class LocalAlgorithm(Algorithm):
@@ -199,10 +199,12 @@ def _find_reasons(task: Task) -> list[str]:
     with task.engine.scope():
         encoded = task.encoded
         every = ClassedRows(encoded.counted, number=None, weight=encoded.weight)
-        whole = count_classes(task.engine, encoded.sensitive, every)
-        holds = task.engine.least(ClassChecker(task).margins(whole), "margin") >= 0
+        steps = OneStatement(task.engine)
+        margins = ClassChecker(task).margins(count_classes(steps, encoded.sensitive, every), steps)
+        if task.engine.least(margins, "margin") >= 0:
+            return []
         said = f"no table of all these {encoded.noun} meets the policy"
-        return [] if holds else [*_known_failures(task, whole), said]
+        return [*_known_failures(task, count_classes(task.engine, encoded.sensitive, every)), said]
 
 
 def _known_failures(task: Task, whole: Relation) -> list[str]:
@@ -257,8 +259,8 @@ def require_good(task: Task, name: str, assigned: Relation, dealt: Identifier | 
     with engine.scope():
         encoded = task.encoded
         members = ClassedRows(encoded.members(dealt), assigned, CLASS_ID, dealt=dealt)
-        counts = count_classes(engine, encoded.sensitive, members)
-        margins = ClassChecker(task).margins(counts)
+        steps = OneStatement(engine)
+        margins = ClassChecker(task).margins(count_classes(steps, encoded.sensitive, members), steps)
         classes = engine.count(margins)
         bad = classes - engine.count(margins, GOOD)
     if bad:

@@ -7,10 +7,10 @@ further.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ldiv_db.algorithms.base import Task
-from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.requirements import promised_by
 from ldiv_db.requirements.guarantees import ONE
@@ -37,12 +37,10 @@ class Limits:
         shares = task.engine.materialise("shares", "local/peel/list_shares", dictionary=axis.reference, **params)
         return cls(shares, params["difference"], axis.code)
 
-    def fit(self, engine: Engine, counts: Relation, least: int) -> Relation:
-        """The TEMP table (class_no, the code, rows): what classes of these counts keep, if it is as many as `least`."""
+    def fit(self, make: Callable[..., Relation], counts: Relation, least: int) -> Relation:
+        """(class_no, the code, rows): what classes of these counts keep, if it is as many as `least`."""
         params = {"shares": self.shares, "difference": self.difference, "key": self.key}
-        return engine.materialise(
-            "fitted", "local/peel/fit_classes", counts=counts, least=max(least, 2), tries=TRIES, **params
-        )
+        return make("fitted", "local/peel/fit_classes", counts=counts, least=max(least, 2), tries=TRIES, **params)
 
 
 def passes_on(task: Task) -> bool:

@@ -48,6 +48,7 @@ from ldiv_db.algorithms.neighbours.trades import TRADES
 from ldiv_db.database.errors import count_phrase
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.steps import OneStatement
 from ldiv_db.recoding.encoded import SensitiveAxis
 from ldiv_db.requirements import Distribution
 
@@ -185,7 +186,7 @@ class Peeling:
         engine, encoded = self.task.engine, self.task.encoded
         with engine.scope():
             keys = self.keys(self.vectors[first:last], first)
-            good, _ = self._fitted(keys, self.checker.least)
+            good, _ = self._fitted(keys, self.checker.least, keeps=False)
             cheapest = engine.materialise("seats", "local/peel/choose_classes", keys=keys, good=good)
             engine.drop(keys)  # a row for every row and vector
             kept, fitted = self._fitted(cheapest)
@@ -198,21 +199,26 @@ class Peeling:
             count = engine.count(placed)
             if count:
                 engine.extend(self.assigned, placed)
-                engine.delete_listed(self.left, Identifier("row_id"), placed)
                 self.unassigned_rows -= count
+                if self.unassigned_rows:  # nothing reads the others
+                    engine.delete_listed(self.left, Identifier("row_id"), placed)
                 self.steps.append(count)
                 self.task.progress(encoded.row_count - self.unassigned_rows, encoded.row_count)
         return count
 
-    def _fitted(self, members: Relation, least: int = 1) -> tuple[Relation, Relation | None]:
-        """(class_no): the good classes of these members, and how many rows of each value they keep, None if all."""
+    def _fitted(self, members: Relation, least: int = 1, keeps: bool = True) -> tuple[Relation, Relation | None]:
+        """(class_no): the good classes of these members, and if it `keeps` that, how many rows of each value they keep.
+
+        None for all.
+        """
         if self.limits is None:
             return self._good(members, self.left, least=least), None
-        engine, sensitive = self.task.engine, self.task.encoded.sensitive
-        with engine.scope() as scope:
-            counts = count_classes(engine, sensitive, ClassedRows(self.left, members), least)
-            fitted = self.limits.fit(engine, counts, least)
-            return scope.keep(self.checker.good(fitted)), scope.keep(fitted)
+        steps = OneStatement(self.task.engine)
+        counts = count_classes(steps, self.task.encoded.sensitive, ClassedRows(self.left, members), least)
+        if keeps:
+            fitted = self.limits.fit(steps.keep, counts, least)
+            return self.checker.good(fitted), fitted
+        return self.checker.good(self.limits.fit(steps.materialise, counts, least), steps), None
 
     def keys(self, vectors: Sequence[Vector], first: int = 0, of: Relation | None = None) -> Relation:
         """The keys of the rows that are left, or of others, by these vectors, which are numbered from the first."""
@@ -232,10 +238,8 @@ class Peeling:
 
     def _good(self, members: Relation, rows: Relation, number: Identifier = CLASS_NO, least: int = 1) -> Relation:
         """(class_no): the classes of these members, of at least so many rows, that violate nothing."""
-        engine = self.task.engine
-        with engine.scope() as scope:
-            counts = count_classes(engine, self.task.encoded.sensitive, ClassedRows(rows, members, number), least)
-            return scope.keep(self.checker.good(counts))
+        steps, sensitive = OneStatement(self.task.engine), self.task.encoded.sensitive
+        return self.checker.good(count_classes(steps, sensitive, ClassedRows(rows, members, number), least), steps)
 
     def absorb(self, suppresses: bool) -> None:
         """Join the remaining rows to classes, or leave those out that would lose more by it, if it suppresses."""

@@ -143,6 +143,8 @@ def _round(task: Task, splits: StratifiedSplits, assigned: Relation, order: Sequ
         split = splits.split(merged, last=engine.count(flow["pairs"]))
         flow.know(split=split, traced=splits.traced(split)["traced"])
         better = flow.step("better", "list_better")
+        if not engine.count(better):
+            return Changed(assigned)
         renewed = scope.keep(flow.step("assigned", "take_better"))
         return Changed(renewed, engine.count(better), engine.total(better, "gain"), flow.cost)
 

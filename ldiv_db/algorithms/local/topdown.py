@@ -35,6 +35,7 @@ from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.queries import Where
 from ldiv_db.database.steps import OneStatement
+from ldiv_db.database.table_queries import selection
 from ldiv_db.recoding.encoded import DEALT, Axis
 
 #: The most retentions that are tried for one part, and for all parts of a round; of several strata twice as many.
@@ -73,10 +74,9 @@ class _Rounds:
             for node, saved in _savings(axis, full)
         }
         columns = {"axis": "INTEGER", "full_cost": "BIGINT", "child": "BIGINT", "saved": "BIGINT"}
-        flow.know(savings=engine.load("savings", columns, [(*key, saved) for key, saved in savings.items()]))
+        listed = [(*key, saved) for key, saved in savings.items()]
+        flow.know(savings=engine.load("savings", columns, listed) if listed else None)  # none of numbers
         flow.know(sizes=json.dumps(SIZES))
-        self._taken = dict.fromkeys(["row_id", "split", "part", "saved"], "BIGINT")
-        self._taken |= {key.code.name: "BIGINT" for key in encoded.sensitive}
 
     def run(self, assigned: Relation) -> bool:
         """Split the active nodes, whose rows are active then; those of other nodes are assigned. False if none was."""
@@ -116,21 +116,24 @@ class _Rounds:
         flow, engine = self.flow, self.flow.engine
         with flow.scope("chosen", "taken"):
             rests = flow.step("rests", "count_rests")
-            self._judge("splits", "list_splits", rests)
             if engine.count(rests):
+                self._judge("splits", "list_splits", rests)
                 # The fewest rows that make good what stays, for each node's best split that leaves too little.
                 flow.step("recruits", "list_recruits")
                 self._judge("taken", "take_recruits", ("trials", "count_trials"))
                 self._judge("chosen", "choose_splits", ("left", "count_givers"))
             else:  # no split has good parts and bad ones: nothing is given back
-                first = [Where("place", 1)]
-                flow.know(chosen=engine.select("chosen", flow["splits"], "split", "node", where=first))
-                flow.know(taken=engine.load("taken", self._taken, []))
+                steps = OneStatement(engine)
+                splits = steps.materialise(
+                    "splits", flow.path("list_splits"), **flow.params("list_splits", margins=None)
+                )
+                first = selection(splits, ["split", "node"], [Where("place", 1)])
+                flow.know(chosen=steps.keep("chosen", "database/select_rows", **first), taken=None)
 
     def _try_parts(self) -> None:
         """Try the nodes without a split once more, part by part; splits that are found are carried out too."""
         flow, engine, only = self.flow, self.flow.engine, self.checker.more_is_better
-        with flow.scope("measured"):
+        with flow.scope("measured", "taken"):
             unsplit = flow.step("unsplit", "list_unsplit", good_only=only)
             parts = engine.count(unsplit)
             if not parts:
@@ -144,8 +147,11 @@ class _Rounds:
             self._judge("part_splits", "choose_retentions", ("trials", "count_retentions"))
             if engine.count(flow["part_splits"]):
                 flow.step("measured", "keep_parts")
-                engine.delete_listed(flow["taken"], Identifier("split"), flow["part_splits"])
-                flow.insert("taken", "list_given")
+                if flow["taken"]:
+                    engine.delete_listed(flow["taken"], Identifier("split"), flow["part_splits"])
+                    flow.insert("taken", "list_given")
+                else:
+                    flow.step("taken", "list_given")
                 engine.extend(flow["chosen"], flow["part_splits"], "split", "node")
 
 

@@ -58,16 +58,17 @@ def _round(classes: ClassState, order: Sequence[Measure], offset: int, parts: Re
     """Carry out the best exchange of each pair of classes, if one gains; how many there were and what they gained."""
     engine = classes.engine
     with classes.scope():
-        classes.pairs(order, offset, parts=parts, steps=STEPS)
-        classes.know(members=classes["rests"], left="a", right="b")
         steps, common, best = OneStatement(engine), "list_common_values", "find_exchanges"
+        classes.pairs(order, offset, steps, parts=parts, steps=STEPS)
+        classes.know(members=classes["rests"], left="a", right="b")
         if not parts:
             classes.know(common=steps.materialise("common", classes.path(common), **classes.params(common)))
         exchanges = steps.keep("exchanges", classes.path(best), **classes.params(best))
         if parts:  # where a class is in several pairs
             exchanges, count, gain = choose(engine, exchanges, passes=1)
         else:
-            count, gain = engine.count(exchanges) // 2, engine.total(exchanges, "gain") // 2
+            count = engine.count(exchanges) // 2
+            gain = engine.total(exchanges, "gain") // 2 if count else 0
         if count:
             _apply(classes, exchanges)
         return count, gain

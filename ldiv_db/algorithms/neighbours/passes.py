@@ -22,6 +22,7 @@ from ldiv_db.algorithms.local.strata import Strata, joined
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.steps import OneStatement, Steps
 from ldiv_db.recoding.cross_tables import STRATUM
 from ldiv_db.recoding.encoded import SensitiveAxis
 
@@ -44,13 +45,13 @@ MOST = 2**31
 @dataclass(frozen=True)
 class Changed:
     """The result of a round: the assignment (row_id, class_id), the number of changes, what they save, and the cost of
-    the classes before.
+    the classes before. Without a change it is the assignment that there was.
     """
 
     assigned: Relation
-    changes: int
-    gain: int
-    cost: int
+    changes: int = 0
+    gain: int = 0
+    cost: int = 0
 
 
 @dataclass(frozen=True)
@@ -139,19 +140,20 @@ class Course:
 def improve(
     steps: Sequence[Pass], state: Improving, assigned: Relation, asked: int = ASKED, rounds: int | None = None
 ) -> tuple[Relation, list[Course]]:
-    """The assignment after passes of at most so many rounds each, and their courses; `assigned` is dropped.
+    """The assignment after passes of at most so many rounds each, and their courses: `assigned` itself, or another.
 
     Each round is one of the pass that promises most for its work. It ends when none promises what is `asked`: parts of
     `GAIN_UNIT` of the cost, for a tenth of the work of the quickest algorithm.
     """
-    task, courses, done = state.task, [Course(step, state, rounds) for step in steps], 0
+    task, courses, done, first = state.task, [Course(step, state, rounds) for step in steps], 0, assigned
     task.stage(IMPROVING)
     while (course := max(courses, key=lambda one: one.promises(asked))).promises(asked) >= 0:
         if not task.is_part:  # which says itself how far its algorithm is
             task.progress(done, sum(one.rounds for one in courses))
         done += 1
         changed = course.go_on(assigned)
-        task.engine.drop(assigned)  # all the rows, once a round
+        if assigned not in (first, changed.assigned):
+            task.engine.drop(assigned)  # all the rows, once a round
         assigned = changed.assigned
     return assigned, courses
 
@@ -236,21 +238,25 @@ class ClassState(EngineFlow):
         self.step("rests", "neighbours/list_rests", whole=whole)
         self.drop("members")
 
-    def near(self, orders: Sequence[Sequence[Measure]], number: int) -> None:
+    def near(self, orders: Sequence[Sequence[Measure]], number: int, at: Steps | None = None) -> None:
         """Make `near` (row_id, near_class_id): the classes of the rows that stand near each in these orders.
 
-        Rows of equal codes stand in an order of their numbers, another in each round.
+        Rows of equal codes stand in an order of their numbers, another in each round. It is a part of the statement
+        `at`, if one is given.
         """
         self.know(stride=stride_of(number))
-        self.step("near", "neighbours/list_near_classes", orders=orders, steps=STEPS)
+        listing = "neighbours/list_near_classes"
+        params = self.params(listing, orders=orders, steps=STEPS)
+        self.know(near=(at or self.engine).materialise("near", listing, **params))
 
-    def pairs(self, order: Sequence[Measure], offset: int, **within: Any) -> None:
+    def pairs(self, order: Sequence[Measure], offset: int, at: Steps | None = None, **within: Any) -> None:
         """Make `pairs` (class_id, pair, side): classes next to each other by their centres.
 
-        `within` says of which `parts`, and how far.
+        `within` says of which `parts`, and how far; they are a part of the statement `at`, if one is given.
         """
-        params = {"parts": None, "steps": (), "by_gain": False} | within
-        self.step("pairs", "neighbours/pair_classes", order=order, offset=offset, **params)
+        params = {"parts": None, "steps": (), "by_gain": False, "order": order, "offset": offset} | within
+        pairing = "neighbours/pair_classes"
+        self.know(pairs=(at or self.engine).materialise("pairs", pairing, **self.params(pairing, **params)))
 
     @property
     def cost(self) -> int:
@@ -275,15 +281,16 @@ def choose(engine: Engine, sides: Relation, passes: int = 3, **among: Any) -> tu
     its classes. A side has the row that its class takes: (row_id, class_id) is where rows move.
     """
     chosen = choose_first(engine, sides, passes, **among)
-    return chosen, engine.count(chosen) // 2, engine.total(chosen, "gain") // 2
+    count = engine.count(chosen) // 2
+    return chosen, count, engine.total(chosen, "gain") // 2 if count else 0
 
 
-def choose_first(engine: Engine, sides: Relation, passes: int = 3, **among: Any) -> Relation:
+def choose_first(steps: Steps, sides: Relation, passes: int = 3, **among: Any) -> Relation:
     """The sides of trades, or of pairs, that are the first for both of their classes."""
     good, taken = ([Identifier(f"{name}_{number}") for number in range(passes + 1)] for name in ("good", "taken"))
     listed = [{"good": good[i], "taken": taken[i], "left": good[i + 1]} for i in range(passes)]
     params = {"margins": None, "taken": None, "ranked": None, "few": "ranked" in among} | among
-    return engine.materialise("chosen", "neighbours/choose_trades", sides=sides, passes=listed, **params)
+    return steps.materialise("chosen", "neighbours/choose_trades", sides=sides, passes=listed, **params)
 
 
 def choose_good(state: Improving, trades: Relation, assigned: Relation, **few: Any) -> tuple[Relation, int, int]:
@@ -294,7 +301,7 @@ def choose_good(state: Improving, trades: Relation, assigned: Relation, **few: A
 
 def margins_of(state: Improving, sides: Relation, assigned: Relation) -> Relation:
     """(class_no, margin): how far classes are from violating after what their sides say that they give and take."""
-    engine, encoded = state.task.engine, state.task.encoded
-    counts = count_classes(engine, encoded.sensitive, ClassedRows(encoded.rows, assigned, CLASS_ID))
+    steps, encoded = OneStatement(state.task.engine), state.task.encoded
+    counts = count_classes(steps, encoded.sensitive, ClassedRows(encoded.rows, assigned, CLASS_ID))
     params = {"sides": sides, "counts": counts, "sensitive": encoded.sensitive}
-    return state.checker.margins(engine.materialise("changed", "neighbours/count_sides", **params))
+    return state.checker.margins(steps.materialise("changed", "neighbours/count_sides", **params), steps)

@@ -16,6 +16,7 @@ from ldiv_db.algorithms.costs import Measure
 from ldiv_db.algorithms.neighbours.passes import Changed, ClassState, Improving, Pass, choose_first, in_orders
 from ldiv_db.database.names import Relation
 from ldiv_db.database.steps import OneStatement
+from ldiv_db.database.table_queries import selection
 
 #: The most rounds, the orders of each in which classes are near, the seeds of a pair, and its balls that are judged.
 ROUNDS, ORDERS, SEEDS, RANKED = 32, 4, 4, 32
@@ -32,30 +33,38 @@ def _round(state: Improving, assigned: Relation, orders: Sequence[Sequence[Measu
     engine = state.task.engine
     with engine.scope() as scope:
         classes = ClassState(state.task, state.measures, assigned, folder="neighbours/regroup")
-        classes.near(orders, number)
-        jitter = JITTER if number else 1
-        near = choose_first(engine, classes.step("near_pairs", "list_near_pairs", large=LARGE, jitter=jitter))
-        classes.know(pairs=engine.select("pairs", near, "class_id", ("trade", "pair"), "side"))
+        steps, jitter = OneStatement(engine), JITTER if number else 1
+        classes.near(orders, number, steps)
+        near = choose_first(steps, _part(steps, classes, "near_pairs", "list_near_pairs", large=LARGE, jitter=jitter))
+        pairs = selection(near, ["class_id", ("trade", "pair"), "side"])
+        classes.know(pairs=steps.keep("pairs", "database/select_rows", **pairs))
+        if not engine.count(classes["pairs"]):
+            return Changed(assigned)
         classes.drop("members")  # all the rows, while some are compared
         classes.step("placed", "place_rows", seeds=SEEDS)
-        _choose(state, classes)
+        parted = _choose(state, classes)
+        if not parted:
+            return Changed(assigned)
         moved = classes.step("moved", "move_rows")
         renewed = scope.keep(engine.reassign(assigned, moved))
-        return Changed(renewed, engine.count(classes["chosen"]), engine.total(classes["chosen"], "gain"), classes.cost)
+        return Changed(renewed, parted, engine.total(classes["chosen"], "gain"), classes.cost)
 
 
-def _choose(state: Improving, classes: ClassState) -> None:
-    """Make `chosen`: the balls (class_id, the pair; seed, place, gain) by which pairs are parted."""
+def _choose(state: Improving, classes: ClassState) -> int:
+    """Make `chosen`: the balls (class_id, the pair; seed, place, gain) by which pairs are parted, and count them."""
     classes.know(least=state.checker.least, ranked=RANKED)
     steps = OneStatement(classes.engine)
     bounds = _part(steps, classes, "bounds", "bound_balls", **_NUMBERS)
     traced = _part(steps, classes, "traced", "bsgi/residue/trace_classes", bounds=bounds)
     rank = classes.params("rank_balls", traced=traced, **_NUMBERS)
     classes.know(balls=steps.keep("balls", classes.path("rank_balls"), **rank))
+    if not classes.engine.count(classes["balls"]):
+        return 0
     steps = OneStatement(classes.engine)
     margins = state.checker.measured(steps, _part(steps, classes, "trials", "count_balls"))
     choose = classes.params("choose_balls", margins=margins)
     classes.know(chosen=steps.keep("chosen", classes.path("choose_balls"), **choose))
+    return classes.engine.count(classes["chosen"])
 
 
 def _part(steps: OneStatement, classes: ClassState, name: str, template: str, **more: Any) -> Relation:

@@ -21,8 +21,7 @@ def improve_all(
 ) -> Iterator[tuple[Relation, list[Course]]]:
     """What is assigned of each task after passes, and their courses; the tasks must be able to be strata of one.
 
-    `asked` is what a tenth of work must gain, by the task of all that are improved at once. What was assigned is
-    dropped.
+    `asked` is what a tenth of work must gain, by the task of all that are improved at once.
     """
     pairs = list(zip(tasks, assigned, strict=True))
     while pairs:
@@ -46,5 +45,4 @@ def _improved(
         start = strata.stacked([own for _, own in pairs])
         made, courses = improve(steps, Improving.of_strata(strata), start, asked(strata.task))
         found = [scope.keep(own) for own in strata.parted(made)]
-    task.engine.drop(*(own for _, own in pairs))
     yield from ((own, courses) for own in found)

@@ -43,7 +43,10 @@ def _round(state: Improving, assigned: Relation, orders: Sequence[Sequence[Measu
         classes.near(orders, number)
         classes.rests(whole=True)
         classes.know(left="a", right="b", turn=number, ranked=RANKED, tried=TRIED)
-        chosen, count, gain = choose_good(state, classes.step("trades", "find_trades"), assigned)
+        trades = classes.step("trades", "find_trades")
+        chosen, count, gain = choose_good(state, trades, assigned) if engine.count(trades) else (trades, 0, 0)
+        if not count:
+            return Changed(assigned)
         return Changed(scope.keep(engine.reassign(assigned, chosen)), count, gain, classes.cost)
 
 
@@ -62,14 +65,15 @@ def _flow_round(state: Improving, assigned: Relation, orders: Sequence[Sequence[
         classes.near(orders, number)
         classes.rests()
         flows = classes.step("flows", "find_flows")
-        count, gain, moved = 0, 0, engine.copy("assigned", assigned)
+        count, gain, moved = 0, 0, assigned
         for _ in range(TURNS if engine.count(flows) else 0):
             moved, made, saved = _turn(state, flows, moved)
             count, gain = count + made, gain + saved
             if not made:
                 break
-        moved = _swap(state, moved, orders, number) if count else moved
-        return Changed(scope.keep(moved), count, gain, classes.cost)
+        if not count:
+            return Changed(assigned)
+        return Changed(scope.keep(_swap(state, moved, orders, number)), count, gain, classes.cost)
 
 
 def _turn(state: Improving, flows: Relation, assigned: Relation) -> tuple[Relation, int, int]:

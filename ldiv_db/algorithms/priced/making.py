@@ -44,7 +44,7 @@ def make_classes(state: Improving, assigned: Relation, need: Need, most_work: in
         gained = before - _cost(state, made)
         if gained > 0:
             return Changed(scope.keep(made), len(classes.open), gained, before)
-    return Changed(engine.copy("assigned", assigned), 0, 0, before)
+    return Changed(assigned)
 
 
 def _cost(state: Improving, assigned: Relation) -> int:

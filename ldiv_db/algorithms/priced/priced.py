@@ -42,7 +42,7 @@ def _start(most_work: int, state: Improving) -> Round:
     def make(assigned: Relation, number: int) -> Changed:
         need, engine = needed(state.task), state.task.engine
         if need is None or engine.count(assigned) < state.task.encoded.row_count:  # some rows are left out
-            return Changed(engine.copy("assigned", assigned), 0, 0, 0)
+            return Changed(assigned)
         return make_classes(state, assigned, need, most_work)
 
     return make
