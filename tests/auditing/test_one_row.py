@@ -77,6 +77,7 @@ def test_classes_are_people_and_those_with_a_row_that_shows_the_same() -> None:
     assert not violated(audits)
     assert {audit.sensitive: audit.classes for audit in audits} == {"visits.illness": 5, "labs.result": 5, "": 5}
     assert all(audit.least_people == 2 for audit in audits)
+    assert not any("no table of people" in one for audit in audits for one in audit.warnings)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,6 @@ def test_a_table_that_is_nearly_of_people_is_warned_of(people: tuple[int, ...]) 
     (first, *_) = ldiv_db.check(released(people=[(who, "[20 .. 29]") for who in people]), policy=POLICY)
     (warning,) = (one for one in first.warnings if "no table of people" in one)
     assert warning.startswith("people is no table of people: 1 of 4 people have no row there, or several")
-    assert not any("no table of people" in one for one in next(iter(ldiv_db.check(released(), policy=POLICY))).warnings)
 
 
 def test_labels_of_people_who_differ_may_overlap() -> None:
@@ -145,7 +145,7 @@ CHOICES = (
 )
 
 
-@pytest.mark.parametrize("seed", some(range(300), 12))
+@pytest.mark.parametrize("seed", some(range(300), 8))
 def test_what_the_audit_says_of_any_tables_is_what_all_their_worlds_say(seed: int) -> None:
     rng = random.Random(seed)
     names = rng.choice(CHOICES)
@@ -172,21 +172,22 @@ def test_what_the_audit_says_of_any_tables_is_what_all_their_worlds_say(seed: in
         assert holds is (max(sure, default=0) <= Fraction(1, 2))  # who may be of two classes is surer of nothing
 
 
-@pytest.mark.parametrize(
-    "change",
-    ["DELETE FROM published.patients WHERE no = 3", "INSERT INTO published.patients FROM published.patients LIMIT 1"],
-)
-def test_a_table_that_was_of_people_when_it_was_published_is_refused_as_another(change: str) -> None:
+def test_a_table_that_was_of_people_when_it_was_published_is_refused_as_another() -> None:
     """By the rows alone it would be a table of which one row is known, and others be judged in classes of everybody."""
     con, names = duckdb.connect(config={"threads": 1}), ("patients", "stays")
-    fill(con, names, drawn(random.Random(5), names, 12, values="abcdefghij"))
+    fill(con, names, drawn(random.Random(5), names, 6, values="abcdefghij"))
     policy = one_row.policy_of(names, require=[{"k": 2}])
     ldiv_db.run(con, policy)
     con.execute("DELETE FROM published.stays WHERE no = (SELECT min(no) FROM published.stays)")
     assert len(ldiv_db.check(con, policy=policy))  # what is left is judged
-    con.execute(change)
-    with pytest.raises(AuditError, match="patients is not what was published: everybody had one row there"):
-        ldiv_db.check(con, policy=policy)
+    con.execute("CREATE TABLE whole AS FROM published.patients")
+    for change in (
+        "DELETE FROM published.patients WHERE no = (SELECT min(no) FROM whole)",
+        "INSERT INTO published.patients FROM whole",
+    ):
+        con.execute(change)
+        with pytest.raises(AuditError, match="patients is not what was published: everybody had one row there"):
+            ldiv_db.check(con, policy=policy)
 
 
 def test_each_row_of_a_table_of_people_is_judged_among_people_alike() -> None:
