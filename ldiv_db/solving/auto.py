@@ -22,6 +22,7 @@ from ldiv_db.solving.choose import (
     checked_within,
     fast_candidates,
     leaving,
+    shares_come_first,
     shares_decide,
 )
 from ldiv_db.solving.improve import EFFORTS, LEAST, Effort, Name, stages, told_of_columns
@@ -29,16 +30,16 @@ from ldiv_db.solving.trials import Contest, Solve, Trial, take_best, within
 
 #: Of a table of up to so many cells `peel` is tried too: on 40 random ones the mean LM went from .280 to .260.
 TINY = 100
-#: The rows of the sample that algorithms are tried on where there are many.
-SAMPLE = 50_000
+#: The rows of the sample that algorithms are tried on where there are many, and where that is to be quick.
+SAMPLE, QUICK_SAMPLE = 50_000, 10_000
 
 
 class AutoOptions(Options):
     """With `suppress`, rows are left out where that loses less; `effort` says how much work less loss is worth.
 
-    `quick`: the classes of the most promising algorithm as they are, or where classes are compared with the whole table
-    of the better of two; `normal`: improved as long as that gains much for its work; `thorough`: also for little, with
-    classes by prices, or other algorithms are tried.
+    `quick`: the classes of the most promising algorithm as they are, or of the better of two where classes are compared
+    with the whole table or, by a small sample, where shares decide in a large one; `normal`: improved as long as that
+    gains much for its work; `thorough`: also for little, with classes by prices, or other algorithms are tried.
     """
 
     residue: Literal["incorporate", "suppress"] = "incorporate"
@@ -100,7 +101,7 @@ class Auto(Chooser):
         feasible = found[0].feasible
         assert feasible is not None  # noqa: S101 - all of them were checked
         told = told_of_columns(task, self._effort(task))
-        notes = (*feasible.notes, _plan_note(tried, left, _is_large(task)), *told)
+        notes = (*feasible.notes, _plan_note(tried, left, self._sample(task)), *told)
         return replace(feasible, notes=notes, tries=_names(tried))
 
     def tried_on(self, task: Task) -> Sequence[Algorithm]:
@@ -118,9 +119,9 @@ class Auto(Chooser):
         """The contest of a task, with the trials of a sample of its rows, and of all."""
         found, budget, before = self._checked(task), self._trials(task), list[Trial]()
         suppress = self._suppress or task.suppression is not None
-        if _is_large(task) and len(within(found, budget)[0]) > 1:
+        if (sample := self._sample(task)) and len(within(found, budget)[0]) > 1:
             with task.engine.scope():
-                found, before = Contest(solve, _sampled(task), suppress).ranked(found, budget)
+                found, before = Contest(solve, _sampled(task, sample), suppress).ranked(found, budget)
             budget = 0
         contest = Contest(solve, task, suppress)
         return contest, before, contest.try_all(found, budget)
@@ -139,9 +140,9 @@ class Auto(Chooser):
 
     def stages(self, task: Task, feasible: Feasibility) -> Stages:
         """The trials, of a sample and then the best of all rows where these are many; then improvements."""
-        large, names, cells = _is_large(task), feasible.tries, task.cell_count
-        tried = [(forming(name), SAMPLE * len(task.encoded.axes) if large else cells) for name in names]
-        if large:
+        sample, names, cells = self._sample(task), feasible.tries, task.cell_count
+        tried = [(forming(name), sample * len(task.encoded.axes) if sample else cells) for name in names]
+        if sample:
             tried = [*(tried if len(tried) > 1 else []), (forming(names[0]), cells)]
         return [*tried, *stages(task, names[0], self._effort(task))]
 
@@ -153,6 +154,12 @@ class Auto(Chooser):
         many = task.encoded.size >= MANY_ROWS
         return LEAST if many or task.encoded.row_count >= MANY_ROWS else self.effort
 
+    def _sample(self, task: Task) -> int:
+        """The rows of the sample that algorithms are tried on; 0 where they are tried on all rows."""
+        if task.encoded.row_count < LARGE or task.encoded.size >= MANY_ROWS:
+            return 0
+        return QUICK_SAMPLE if self._effort(task) is LEAST and not task.compares_with_table else SAMPLE
+
     def _trials(self, task: Task) -> int:
         """The work of trials after the first; enough for `topdown` where its loss may well be the least.
 
@@ -163,7 +170,8 @@ class Auto(Chooser):
         trees = all(axis.tree for axis in task.encoded.axes)
         if effort.priced and trees and not is_tiny and needed(task) is not None:
             return 0
-        is_open = compared or (effort.asked is not None and shares_decide(task))
+        by_shares = shares_decide(task) if effort.asked is not None else self._sample(task) and shares_come_first(task)
+        is_open = compared or by_shares
         trials = max(effort.trials, WORK["topdown"]) if is_open else effort.trials
         return max(trials, WORK["topdown"] + WORK["peel"]) if is_tiny else trials
 
@@ -208,24 +216,20 @@ def _names(candidates: list[Candidate]) -> tuple[str, ...]:
     return tuple(found.name for found in candidates)
 
 
-def _sampled(task: Task) -> Task:
+def _sampled(task: Task, most: int) -> Task:
     """The task of some rows, the same for any order of rows and number of threads; keys are compared as in all rows.
 
     How much an algorithm loses depends on the number of rows, which loses least on how values are distributed. For
     tasks without an individual.
     """
-    rows = task.engine.materialise("sample", "solving/draw_sample", rows=task.encoded.rows, seed=task.seed, most=SAMPLE)
+    rows = task.engine.materialise("sample", "solving/draw_sample", rows=task.encoded.rows, seed=task.seed, most=most)
     return replace(task, encoded=among(task.engine, task.encoded, rows), units=None)
 
 
-def _is_large(task: Task) -> bool:
-    return task.encoded.row_count >= LARGE and task.encoded.size < MANY_ROWS
-
-
-def _plan_note(tried: list[Candidate], left: list[Candidate], on_sample: bool) -> str:
+def _plan_note(tried: list[Candidate], left: list[Candidate], sample: int) -> str:
     fails = "it fails" if len(tried) == 1 else "they fail"
     then = f"; if {fails}, {', '.join(_names(left))}" if left else ""
-    where = f" on a sample of {SAMPLE:,} rows" if on_sample and len(tried) > 1 else ""
+    where = f" on a sample of {sample:,} rows" if sample and len(tried) > 1 else ""
     first = tried[0]
     most = "; what loses least is published" if len(tried) > 1 else ""
     return f"auto tries {', '.join(_names(tried))}{where}{then}{most}. {first.name}: {first.why}"

@@ -82,8 +82,7 @@ def _promising(task: Task, bsgi: Candidate, residue: Mapping[str, Any]) -> list[
     topdown = _candidate("topdown", "it specialises as far as the requirements allow, all of which larger classes keep")
     if residue or all(requirement.rows_only for requirement in task.requirements):
         return [peel, bsgi, topdown]
-    is_first = shares_decide(task) and not _is_settled(task)
-    listed = [bsgi, topdown, peel] if is_first else [topdown, bsgi, peel]
+    listed = [bsgi, topdown, peel] if shares_come_first(task) else [topdown, bsgi, peel]
     if task.encoded.row_count >= LARGE:
         return listed
     stratified = _candidate("stratified", "its classes keep the shares that they are compared with")
@@ -133,6 +132,11 @@ def shares_decide(task: Task) -> bool:
     except (InfeasibleError, PolicyError):
         return False
     return True
+
+
+def shares_come_first(task: Task) -> bool:
+    """True if BSGI is the most promising: where shares decide, and equal rows do not keep to them already."""
+    return shares_decide(task) and not _is_settled(task)
 
 
 def _is_settled(task: Task) -> bool:

@@ -273,6 +273,23 @@ def test_many_rows_are_tried_on_a_sample(require, nulls, monkeypatch):
     assert len(samples) >= 2 and best["algorithm"] == last["algorithm"] == result.algorithm
 
 
+def test_quick_compares_two_on_few_rows_of_a_large_table_where_shares_decide(con, monkeypatch):
+    """Which of them loses less does not follow from the counts, where hardly two rows are equal."""
+    monkeypatch.setattr("ldiv_db.solving.auto.LARGE", 100)
+    monkeypatch.setattr("ldiv_db.solving.auto.QUICK_SAMPLE", 60)
+    draw = random.Random(2)
+    rows = [(draw.randint(0, 90), draw.randint(0, 90), "abcdefgh"[i % 8]) for i in range(120)]
+    quick = simple(con, [], {"name": "auto", "effort": "quick"}, identifiers=[])
+    tables.fill(con, "t", {"age": "INTEGER", "size": "INTEGER", "s": "VARCHAR"}, rows)
+    result = ldiv_db.run(con, quick | {"require": [{"frequency": 3}]})
+    *samples, last = result.search["tried"]
+    assert [(tried["algorithm"], tried["rows"]) for tried in samples] == [("bsgi", 60), ("topdown", 60)]
+    best = min(samples, key=lambda tried: tried["loss"])
+    assert last["rows"] == 120 and last["algorithm"] == best["algorithm"] and "polish" not in result.search
+    result = ldiv_db.run(con, quick | {"require": [{"distinct": 3}]})
+    assert [tried["algorithm"] for tried in result.search["tried"]] == ["topdown"]
+
+
 def test_very_large_tables_are_not_tried(con, monkeypatch):
     for module in ("auto", "choose"):
         monkeypatch.setattr(f"ldiv_db.solving.{module}.MANY_ROWS", 20)
