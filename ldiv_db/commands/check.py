@@ -11,8 +11,8 @@ import typer
 from ldiv_db.api import Audits, audit_asked
 from ldiv_db.auditing.check import AuditRequest
 from ldiv_db.auditing.violations import Violations
-from ldiv_db.commands.console import open_for_command, show, split_columns
-from ldiv_db.commands.options import Database, Json, Limits, OptionsOf, Released, grouped
+from ldiv_db.commands.console import open_for_command, split_columns
+from ldiv_db.commands.options import Database, Limits, OptionsOf, OutputOptions, Released, grouped
 from ldiv_db.commands.table_options import Judged
 from ldiv_db.database import catalog
 from ldiv_db.database.engine import Engine
@@ -36,7 +36,7 @@ def check_command(
         int, typer.Option(min=1, max=1_000_000, help="How many classes to list for each requirement.")
     ] = 20,
     limits: Limits,
-    json: Json = False,
+    output: OutputOptions,
 ) -> None:
     """Audit any table: do all its classes meet the requirements?
 
@@ -67,8 +67,9 @@ def check_command(
       ldiv check w.duckdb qit --sensitive-table st --group group_id --sensitive disease --require frequency:3
     """
     policy = judged.written
-    with open_for_command(database, into is None, limits.settings, asked=vars(judged) | asked) as connection:
-        engine = Engine(connection)
+    opened = open_for_command(database, into is None, limits.settings, asked=vars(judged) | asked)
+    with opened as connection, output.progress("auditing the table") as listener:
+        engine = Engine(connection, listener.on_step)
         request = judged.request(table, split_columns(connection, table, judged.qi), asked)
         found = Violations(engine, labels, show_values, most, catalog.new_table(engine, into, "into") if into else None)
         found.refuse_target()
@@ -81,7 +82,7 @@ def check_command(
         "audits": [audit.as_dict() for audit in audits],
         **listed,
     }
-    show(document, chain(audits.text(), _violations_text(audits, found, violations)), json)
+    output.show(document, chain(audits.text(), _violations_text(audits, found, violations)))
     raise typer.Exit(0 if audits.holds else 1)
 
 

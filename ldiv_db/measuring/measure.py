@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.context import Listening
+from ldiv_db.database.context import Listener, Listening, Stage
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one, read_exactly
@@ -24,7 +24,14 @@ from ldiv_db.display import Shown, fields_of
 from ldiv_db.measuring.answers import Answer, ask
 from ldiv_db.measuring.counts import SourceCells, measure_counts
 from ldiv_db.measuring.resolve import ResolvedColumn, Spread, compare_columns, resolve_axes, resolve_sensitive
-from ldiv_db.measuring.utility import QueryErrors, draw_queries, grow_tries, measure_divergence, measure_queries
+from ldiv_db.measuring.utility import (
+    QueryErrors,
+    draw_queries,
+    fewer_queries,
+    grow_tries,
+    measure_divergence,
+    measure_queries,
+)
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import LARGEST_SEED
 from ldiv_db.policy.release_columns import published_columns
@@ -39,6 +46,10 @@ from ldiv_db.requirements import Distribution
 from ldiv_db.requirements.parameters import LARGEST
 
 _CLASS, _LABEL = Identifier("class_id"), Identifier("class_label")
+#: What is shown of a measurement, and the seconds of a million cells in the processor's time of two cores: to compare
+#: columns, to look for what covers what (for KL), and for a hundred random queries.
+COMPARING, COVERING, ASKING = "comparing columns", "looking for what covers what", "answering random queries"
+SECONDS = {COMPARING: 0.6, COVERING: 1.2, ASKING: 4.0}
 
 
 #: More random queries than this say nothing more of a table.
@@ -146,13 +157,14 @@ class Besides:
     """The questions besides losses: how far `counts` over two columns are off, and the distributions of columns.
 
     `preserve` are queries to ask of both tables, usual ones if it is empty. `scanned` is the source, copied and with
-    its values, where the caller knows them.
+    its values, where the caller knows them. `fewer`: of a large table fewer random queries are answered.
     """
 
     counts: bool = False
     spreads: bool = False
     preserve: Sequence[str] | None = None
     scanned: tuple[Copied, Sequence[Axis]] | None = None
+    fewer: bool = False
 
 
 def measure_table(
@@ -196,6 +208,9 @@ class _Measuring:
     def measure(self, besides: Besides) -> Measurement:
         engine, flow, wanted, source = self._engine, self._flow, self._wanted, self._source
         copied, axes = besides.scanned or scan(engine, source, wanted.show_values, counted=True)
+        listener = wanted.listener or Listener()
+        listener.on_expected(self._stages(copied.rows_in, wanted.queries))
+        listener.on_stage(COMPARING)
         label = [Renamed(Identifier(wanted.class_label), _LABEL)] if wanted.class_label else []
         flow.know(snapshot=copied.snapshot, weight=copied.weight, others=self._classes + label)
         published = as_labels(engine, self._published, self._forms)
@@ -238,20 +253,31 @@ class _Measuring:
             )
             loss = replace(loss, counts=counted)
         if wanted.kl or wanted.queries:
+            listener.on_stage(COVERING)
             tries = grow_tries(engine, both, cells, numbered, kept, loss.rows_published)
         if wanted.kl:
             diverged = measure_divergence(engine, tries, kept, loss.rows_published)
             loss = replace(loss, kl=diverged.kl, kl_sample=diverged.sample)
             measured = replace(measured, rows_unmatched=diverged.unmatched, rows_uncovered=diverged.uncovered)
         if wanted.queries:
-            draws = draw_queries(found, sensitive, kept, wanted.queries, wanted.seed)
-            errors = measure_queries(engine, both, tries, draws, kept, wanted.seed)
+            queries = fewer_queries(engine, tries, wanted.queries) if besides.fewer else wanted.queries
+            draws = draw_queries(found, sensitive, kept, queries, wanted.seed)
+            listener.on_expected(self._stages(copied.rows_in, queries)[-1:])
+            listener.on_stage(ASKING)
+            errors = measure_queries(engine, both, tries, draws, kept, wanted.seed, listener.on_progress)
             measured = replace(measured, queries=errors)
         if besides.spreads:
             measured = replace(measured, spreads=compare_columns(engine, found, sensitive, numbered))
         if besides.preserve is not None:
             measured = replace(measured, answers=ask(engine, source, both, numbered, besides.preserve))
         return replace(measured, loss=loss)
+
+    def _stages(self, rows: int, queries: int) -> list[Stage]:
+        """What is before it, with the seconds that so many rows and queries are expected to take."""
+        wanted, cells = self._wanted, rows * (len(self._cited) or 1)
+        work = {COMPARING: cells, COVERING: cells if wanted.kl or queries else 0}
+        work[ASKING] = cells * queries // 100
+        return [Stage(name, amount, SECONDS[name] * amount / 1e6) for name, amount in work.items() if amount]
 
     def _resolve(self, copied: Copied, axes: Sequence[Axis]) -> tuple[list[ResolvedColumn], list[ResolvedColumn]]:
         engine, counted = self._engine, self._flow["counted"]

@@ -43,6 +43,8 @@ _LEAST_SAMPLE = 5_000
 SELECTIVITY = 0.05
 #: Answers below this part of the rows are taken for this part.
 SANITY_BOUND = 0.001
+#: Where time is short, queries times published combinations come to no more, but for so many queries.
+_MOST_ANSWERS, _LEAST_QUERIES = 30_000_000, 30
 #: Queries are answered in batches: each may meet every published combination.
 _BATCH_PAIRS = 10_000_000
 
@@ -192,16 +194,26 @@ def measure_queries(
     draws: Sequence[tuple[int, ...]],
     rows: int,
     seed: int,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> QueryErrors:
-    """The errors of random queries over the columns, quasi-identifiers first, as `draw_queries` drew them by a seed."""
+    """The errors of random queries over the columns, quasi-identifiers first, as `draw_queries` drew them by a seed.
+
+    `progress` hears how many are answered.
+    """
     batch = max(1, _BATCH_PAIRS // max(1, engine.count(tries.boxes)))
     answers: list[tuple[int, float]] = []
     for start in range(0, len(draws), batch):
+        progress(start, len(draws))
         answers += _answer(engine, columns, tries, draws[start : start + batch])
     errors, bound = relative_errors(answers, rows), _bound(rows)
     floored = sum(answer < bound for answer, _ in answers)
     mean = math.fsum(errors) / len(draws)
     return QueryErrors(len(draws), seed, mean, statistics.median(errors), nine_tenths(errors), bound, floored)
+
+
+def fewer_queries(engine: Engine, tries: PrefixTrees, wanted: int) -> int:
+    """So many of the queries that are wanted as a report has time for."""
+    return min(wanted, max(_LEAST_QUERIES, _MOST_ANSWERS // max(1, engine.count(tries.boxes))))
 
 
 def _bound(rows: int) -> float:

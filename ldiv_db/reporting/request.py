@@ -58,7 +58,7 @@ class ReportRequest(KnownPeople, AgainstSource, AttackWork, RecipientContext, Da
     require: str | Mapping[str, Any] | Iterable[str | Mapping[str, Any]] = ()
     class_column: str | None = asked(None, name="class")
     individual: str | None = asked(None, "The column that identifies the person: count people, not rows.")
-    queries: int = asked(QUERIES, "Random COUNT queries to answer.", least=0, most=100_000)
+    queries: int = asked(QUERIES, "Random COUNT queries to answer; fewer of large tables.", least=0, most=100_000)
     worlds: int = asked(
         WORLDS, "How many worlds a replay tries, each by a run; fewer for large tables.", least=0, most=LARGEST
     )

@@ -219,7 +219,9 @@ def source_document(subject: Reported) -> dict[str, Any] | None:
         found = _before_of_tables(subject.engine, sources, policy)
     found["content"] = subject.content(sources)
     tell("measuring what was lost")
-    wanted = MeasureRequest(folder=asked.folder, queries=asked.queries, seed=asked.seed, kl=False)
+    wanted = MeasureRequest(
+        folder=asked.folder, queries=asked.queries, seed=asked.seed, kl=False, listener=subject.listener
+    )
     refuse(number_problems(wanted))
     if isinstance(subject, ReportSubject):
         return found | {"utility": _utility(subject, sources[""], policy, wanted)}
@@ -301,7 +303,7 @@ def uniqueness_of(engine: Engine, source: Table, names: Sequence[str]) -> dict[s
 
 def _utility(subject: ReportSubject, source: Table, policy: Policy, wanted: MeasureRequest) -> dict[str, Any]:
     described = describe(subject.engine, policy, source, subject.asked.folder)
-    besides = Besides(counts=True, spreads=True, preserve=policy.preserve)
+    besides = Besides(counts=True, spreads=True, preserve=policy.preserve, fewer=True)
     found = measure_table(subject.engine, subject.table, described, wanted, besides)
     return _unnamed(found.as_dict())
 

@@ -186,3 +186,19 @@ def test_of_many_pairs_a_sample_is_looked_at_and_says_its_error(con: Any, monkey
     again = ldiv_db.measure(con, "others", **asked)
     assert again.loss.kl is None and again.rows_uncovered == pytest.approx(few.rows_uncovered, rel=0.1)
     assert again.rows_unmatched == pytest.approx(few.rows_unmatched, abs=60)
+
+
+def test_a_measurement_says_what_it_does_and_what_is_before_it(con: Any) -> None:
+    con.execute("CREATE TABLE stays AS SELECT i % 40 AS age, 'd' || i % 9 AS said FROM range(120) AS t(i)")
+    con.execute("CREATE TABLE theirs AS SELECT * REPLACE ('[0-39]' AS age) FROM stays")
+    went, ahead, counted = list[str](), list[Any](), list[tuple[int, int]]()
+    listener = ldiv_db.Listener(
+        on_stage=went.append,
+        on_expected=lambda stages: ahead.append([stage.name for stage in stages if stage.seconds > 0]),
+        on_progress=lambda done, total: counted.append((done, total)),
+    )
+    ldiv_db.measure(con, "theirs", source="stays", qi="age", sensitive="said", queries=5, listener=listener)
+    assert went == ahead[0] and ahead[1] == went[-1:] and len(went) == 3 and counted == [(0, 5)]
+    went.clear(), ahead.clear()
+    ldiv_db.measure(con, "theirs", source="stays", qi="age", sensitive="said", kl=False, listener=listener)
+    assert went == ahead[0] and len(went) == 1
