@@ -189,6 +189,8 @@ class Peeling:
             good, _ = self._fitted(keys, self.checker.least, keeps=False)
             cheapest = engine.materialise("seats", "local/peel/choose_classes", keys=keys, good=good)
             engine.drop(keys)  # a row for every row and vector
+            if not engine.count(cheapest):
+                return 0
             kept, fitted = self._fitted(cheapest)
             if fitted is None:
                 columns = ("row_id", ("class_no", "class_id"))
