@@ -69,8 +69,13 @@ def counted(engine: Engine, subject: Subject, sensitive: str, as_it_lies: bool =
             engine.drop(read.table)
 
 
-def require_same_rows(engine: Engine, subject: Subject, other: Subject, sensitive: Sequence[str]) -> None:
-    """Raise AuditError unless two tables have the same classes, with as many rows of each sensitive value."""
+def require_same_rows(
+    engine: Engine, subject: Subject, other: Subject, sensitive: Sequence[str], counted: str = "people"
+) -> None:
+    """Raise AuditError unless two tables have the same classes, with as many rows of each value of these columns.
+
+    `counted` is what rows are counted by in the other table.
+    """
     for name in sensitive:
         with _exact(engine, subject) as read, _exact(engine, replace(other, person=None)) as read_other:
             counts, others = count_values(engine, read, name), count_values(engine, read_other, name)
@@ -79,7 +84,7 @@ def require_same_rows(engine: Engine, subject: Subject, other: Subject, sensitiv
             engine.drop(counts, others)
         if differing:
             what = f"{differing:,} of the counts of values in classes differ"
-            raise AuditError(f"what was written is not what people were counted in: {what}")
+            raise AuditError(f"what was written is not what {counted} were counted in: {what}")
 
 
 @contextmanager

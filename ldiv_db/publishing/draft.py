@@ -22,6 +22,7 @@ from ldiv_db.auditing.audit import (
     require_numbered,
     require_together,
 )
+from ldiv_db.auditing.cells import require_cells
 from ldiv_db.auditing.centres import require_all, require_true, require_within
 from ldiv_db.auditing.counting import require_same_rows
 from ldiv_db.auditing.set_sizes import require_few
@@ -191,6 +192,8 @@ class NewClasses:
         judging = Judging(people=people_counter(label_axes(resolved), resolved.folder), twice=None)
         if released.centres:
             self.require_centres(subject, [*self.requirements])
+        if resolved.tables_of:
+            self.require_cells(subject)
         if self.counts_people:
             subject = self._of_people(subject, [*self.requirements])
         audits = audit_each(engine, subject, self.requirements, judging)
@@ -210,6 +213,15 @@ class NewClasses:
         rows = self._rows_with([Renamed(axis.code, axis.code) for axis in axes.values()])
         require_same_rows(engine, subject, replace(subject, table=rows), sensitive)
         require_true(engine, replace(subject, table=rows), axes, released.forms)
+
+    def require_cells(self, subject: Subject) -> None:
+        """Raise AuditError unless the counts of cells are those of the source wherever labels tell these alone."""
+        engine, resolved, recoding = self.engine, self.resolved, self.recoding
+        require_rows(engine.count_weighted(recoding.assigned, recoding.dealt), self.encoded.row_count)
+        crossed = {name for table in resolved.tables_of for name in table}
+        axes = {self._spare(f"cell_{a.code.name}"): a for a in self.encoded.axes if a.name in crossed}
+        rows = self._rows_with([Renamed(own, axis.code) for own, axis in axes.items()])
+        require_cells(engine, subject, rows, axes, resolved, [*self.requirements])
 
     def _rows_with(self, columns: Sequence[Renamed]) -> Relation:
         """The rows as they are to be written, with columns of ours beside."""
@@ -235,11 +247,14 @@ class NewClasses:
 
     def _rows_of_people(self) -> tuple[Relation, str]:
         """The rows as they are to be written, and the column that says whose each is, which is never published."""
-        individual, taken = self.encoded.individual, {name.lower() for name in self.resolved.released.all}
+        individual, person = self.encoded.individual, self._spare("person")
         assert individual is not None  # noqa: S101 - people are counted by it
-        person = next(name for number in count() if (name := f"person{number or ''}") not in taken)
-        whose = Renamed(Identifier(person), individual.code)
-        return self._rows_with([whose]), person
+        return self._rows_with([Renamed(person, individual.code)]), person.name
+
+    def _spare(self, name: str) -> Identifier:
+        """A column's name that none has in the release: this one, perhaps with a number."""
+        taken = {column.lower() for column in self.resolved.released.all}
+        return next(Identifier(own) for number in count() if (own := f"{name}{number or ''}") not in taken)
 
 
 def enter_result(engine: Engine, watch: Watch, result: Result, status: str, report: RunReport | None) -> None:

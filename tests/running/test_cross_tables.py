@@ -14,7 +14,8 @@ from strategies import search, seeded
 from tables import fill
 
 import ldiv_db
-from ldiv_db import PolicyError
+from ldiv_db import AuditError, PolicyError
+from ldiv_db.publishing.draft import write_rows
 
 COLUMNS = {"sex": "VARCHAR", "zip": "VARCHAR", "age": "INTEGER", "dx": "VARCHAR"}
 REQUIREMENTS: list[dict[str, Any]] = [{"k": 3}, {"frequency": 2}, {"distinct": 2}, {"entropy": 2}]
@@ -140,6 +141,38 @@ def test_cells_are_parts_of_other_algorithms(con: Any, algorithm: str) -> None:
     assert any(note.startswith("topdown makes the classes of 1 of 2 cells") for note in found.notes) == (
         algorithm == "bsgi"
     )
+
+
+def narrow(task: Any, plan: Any) -> Any:
+    """In place of `of_cells`: each class is published under labels of its own."""
+    return plan
+
+
+def swapped(engine: Any, where: Any, *given: Any) -> str:
+    """In place of `write_rows`: what is kept of rows of two cells has changed places."""
+    told = write_rows(engine, where, *given)
+    engine.execute(f"UPDATE {where.sql()} SET note = 12 - note WHERE note IN (4, 8)")
+    return told
+
+
+@pytest.mark.parametrize(
+    ("place", "fault", "said"),
+    [
+        ("ldiv_db.solving.solve.of_cells", narrow, "rows of 1 cell of tables_of stand under several labels"),
+        ("ldiv_db.publishing.draft.write_rows", swapped, "not what cells were counted in: 4 of the counts"),
+    ],
+)
+def test_a_release_whose_counts_of_cells_are_not_the_sources_is_not_published(
+    con: Any, monkeypatch: Any, place: str, fault: Any, said: str
+) -> None:
+    """Of `1a` and `1b`, merged, the young are all of `1a`; what is kept is counted as well."""
+    rows = [(sex, zip_, age, dx) for sex, zip_ in (("m", "1a"), ("f", "2a")) for age in (20, 40) for dx in "uvw"]
+    rows += [("m", "1b", 40, "u")]
+    fill(con, "people", COLUMNS | {"note": "INTEGER"}, [(*row, note) for note, row in enumerate(rows)])
+    monkeypatch.setattr(place, fault)
+    with pytest.raises(AuditError, match=said):
+        ldiv_db.run(con, policy([{"frequency": 2}], algorithm="topdown", keep=["note"]))
+    assert not con.execute("FROM duckdb_tables() WHERE table_name = 'published'").fetchall()
 
 
 def test_a_release_is_the_same_for_any_order_of_rows_and_threads(con: Any) -> None:
