@@ -264,7 +264,7 @@ def _cells(started: Started) -> int:
 def _flat(described: Mapping[str, Any]) -> dict[str, Any]:
     """A policy, or a table of one, without level files, which are not yet there."""
     keys = described.get("quasi_identifiers", {}).items()
-    flat = {name: {"taxonomy": {"flat": True}} if "file" in one.get("taxonomy", ()) else one for name, one in keys}
+    flat = {name: {} if "file" in one.get("taxonomy", ()) else one for name, one in keys}
     return {**described, "quasi_identifiers": flat}
 
 

@@ -1,8 +1,8 @@
 """How columns generalise where nobody has said it: the ways of quasi-identifiers, and drafts of level files to edit.
 
-Numbers and times become ranges, times of few values stretches of time. A text is published as itself or as `*`; up to
+Numbers and times become ranges, times of few values stretches of time. A text is published as itself or in a set; up to
 so many values stand in a level file, into which groups can be written: drafts have groups by what values begin with, by
-words, or by quantiles. Codes of one length, of more than a few values, lose their last characters. Of texts with few
+words, or by quantiles. Texts of more values are themselves or `*`. Codes of one length, of more than a few values, lose their last characters. Of texts with few
 rows each, which may name people, those of very many values have no hierarchy, and of the others this is asked.
 """
 
@@ -30,10 +30,10 @@ from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.making import prefix_levels, warn_of_lengths
 from ldiv_db.taxonomies.taxonomy import ROOT_LABEL
 
-#: Texts of up to this many values get a level file, of up to so many others are themselves or `*`.
+#: Texts of up to this many values get a level file and sets, of up to so many others are themselves or `*`.
 LISTED_VALUES, MANY_VALUES = 1_000, 10_000
 #: How numbers that stand for something are generalised.
-CODED: dict[str, Any] = {"taxonomy": {"flat": True}}
+CODED: dict[str, Any] = {"numeric": False}
 #: What is asked of texts that may name people.
 _QUESTION = "; few rows have each: DOES IT NAME PEOPLE? Then move it to `identifiers`"
 #: What makes texts one to a reader.
@@ -154,7 +154,7 @@ class GeneralisationFinder:
         if column.is_time and summary.distinct <= FEW_VALUES:
             return Generalisation({"taxonomy": {"dates": list(DATES)}}, "few different times: periods")
         if numbers_kinds(summary) and not is_postal(summary) and summary.distinct <= MANY_VALUES:
-            return Generalisation(CODED, "codes: themselves or `*`")
+            return Generalisation(CODED, "codes: themselves or sets")
         if self._is_side_of_place(column):
             return Generalisation({"taxonomy": {"ranges": _CELLS}}, "a place: cells of a grid, from 1 km on")
         return None
@@ -210,10 +210,10 @@ class GeneralisationFinder:
         """The way of texts that are no names of people, or of which that is `asked`."""
         spelt = texts.folded is not None and texts.folded < summary.distinct <= MANY_VALUES
         if spelt and summary.column.type == "VARCHAR" and not is_postal(summary):
-            said = f"texts: themselves or `*`; {texts.folded:,} if case and blanks are ignored{asked}"
+            said = f"texts: themselves or sets; {texts.folded:,} if case and blanks are ignored{asked}"
             return Generalisation({"same": list(FOLDED)}, said), ""
         if summary.column.type == "BOOLEAN":
-            return Generalisation({}, "values: themselves or `*`"), ""
+            return Generalisation({}, "values: themselves or sets"), ""
         if is_code(summary, texts) and not texts.starred:
             settings = {"taxonomy": {"prefix": falling_lengths(texts.longest)}}
             way = _by_safe_harbor(summary) if self._hipaa else None
@@ -224,7 +224,8 @@ class GeneralisationFinder:
             return way or Generalisation(settings, f"{why}{asked}"), ""
         if summary.distinct <= LISTED_VALUES and not texts.unlisted:
             file = self._file_name(summary.column.name)
-            return Generalisation({"taxonomy": {"file": file}}, f"texts: a level file{asked}", file), ""
+            settings = {"taxonomy": {"file": file}, "recode": "set"}
+            return Generalisation(settings, f"texts: a level file, or sets{asked}", file), ""
         if summary.distinct <= MANY_VALUES:
             return Generalisation(
                 {"taxonomy": {"prefix": [max(1, texts.longest)]}}, f"texts: themselves or `*`{asked}"

@@ -51,6 +51,6 @@ def _by_link(column: ColumnProfile, link: Link | None, placed: Mapping[str, Plac
     if of == PUBLIC and few:
         if column.role == QUASI_IDENTIFIER and column.texts is not None:
             return column
-        way = Generalisation(CODED, f"{told}: themselves or `*`")
+        way = Generalisation(CODED, f"{told}: themselves or sets")
         return replace(column, role=QUASI_IDENTIFIER, reason=way.said, way=way)
     return _hidden(column, told)

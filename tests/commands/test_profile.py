@@ -79,7 +79,7 @@ def test_the_columns_roles_are_guessed(patients: Callable[..., Any]) -> None:
     }  # fmt: skip
     assert columns["country"] == {
         "column": "country", "type": "VARCHAR", "role": "quasi-identifier", "distinct": 4, "nulls": 0,
-        "largest_share": 0.25, "reason": "texts: a level file", "forms": ["Aaaaa"],
+        "largest_share": 0.25, "reason": "texts: a level file, or sets", "forms": ["Aaaaa"],
     }  # fmt: skip
     assert found["sensitive"] == [
         {
@@ -184,7 +184,7 @@ def test_a_file_is_named_relative_to_the_policy(bed: Any, monkeypatch: pytest.Mo
 
 
 COUNTS: list[tuple[int, int, Any]] = [
-    (60, 300, {"taxonomy": {"file": "job.csv"}}),
+    (60, 300, {"taxonomy": {"file": "job.csv"}, "recode": "set"}),
     (1_500, 6_000, None),
     (1_500, 160_000, {"taxonomy": {"prefix": [7]}}),
     (11_000, 33_000, None),
@@ -192,7 +192,7 @@ COUNTS: list[tuple[int, int, Any]] = [
 
 
 @pytest.mark.parametrize(("values", "rows", "way"), some(COUNTS, first=2))
-def test_texts_of_many_values_are_themselves_or_a_star(bed: Any, values: int, rows: int, way: Any) -> None:
+def test_texts_of_many_values_are_sets_or_a_star(bed: Any, values: int, rows: int, way: Any) -> None:
     """Up to a thousand in a file; very many of them, or with few rows each, take a taxonomy of the user's."""
     job = f"'job' || CASE WHEN i < {values} THEN i ELSE hash(i) % {values} END"
     bed.sql(f"CREATE TABLE z AS SELECT {job} AS job, i % 9 AS age, 's' || i % 3 AS s FROM range({rows}) t(i)")

@@ -113,7 +113,7 @@ def test_a_census(shell: Shell) -> None:
     assert (said["industry"], said["instance_weight"]) == ("quasi-identifier", "identifier")
     assert "which few columns single out most rows" in out and "age, industry" in out
     text = (shell.folder / "policy.yml").read_text()
-    assert "- instance_weight  # " in text and "industry.csv}}  # 60 texts: a level file" in text
+    assert "- instance_weight  # " in text and "industry.csv}, recode: set}  # 60 texts: a level file" in text
     shell.run("published.people", PEOPLE)
 
 
@@ -167,7 +167,7 @@ def test_a_messy_file(shell: Shell) -> None:
     words = "'Survey 2020.csv' --sensitive disease --qi 'home town,AGE' --policy policy.yml"
     out = shell.type(f"ldiv profile w.duckdb {words}")
     assert agrees(shell, out) == {"Home Town": "quasi-identifier", "age": "quasi-identifier", "Disease": "sensitive"}
-    assert "texts: themselves or `*`" in out and "different, ignoring case and blanks" in out
+    assert "texts: themselves or sets" in out and "different, ignoring case and blanks" in out
     shell.run('published."Survey 2020"', 300)
 
 

@@ -141,5 +141,5 @@ def test_sizes_for_people():
 
 
 def test_a_folder_that_is_not_there_yet_is_on_the_disk_of_the_one_above(tmp_path):
-    free = estimate._free(tmp_path / "deep" / "spill")
+    free = estimate.free_bytes(tmp_path / "deep" / "spill")
     assert free is not None and free > 0

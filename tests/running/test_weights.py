@@ -185,12 +185,12 @@ def test_an_algorithm_that_plans_from_counts_is_chosen(con, more, name):
 
 
 def test_too_many_cuts_to_go_through_are_walked(con, monkeypatch):
-    monkeypatch.setattr("ldiv_db.solving.auto.MOST_CUTS", 3)
+    monkeypatch.setattr("ldiv_db.solving.from_counts.MOST_CUTS", 3)
     assert ldiv_db.plan(con, of(make(con, 1), "counts") | {"require": [SHARES]}).algorithm.name == "annealing"
 
 
 def test_more_values_than_cuts_can_count_are_left_to_another(con, monkeypatch):
-    monkeypatch.setattr("ldiv_db.solving.auto.MOST_COLUMNS", 3)
+    monkeypatch.setattr("ldiv_db.solving.from_counts.MOST_COLUMNS", 3)
     assert ldiv_db.plan(con, of(make(con, 1), "counts") | {"require": [SHARES]}).algorithm.name == "tds"
 
 
