@@ -10,6 +10,8 @@ import typer
 from ldiv_db.api import ask
 from ldiv_db.commands.console import show
 from ldiv_db.commands.options import Database, DatabaseOptions, Json, OptionsOf, grouped
+from ldiv_db.database.addresses import address_of
+from ldiv_db.database.errors import DatabaseError
 from ldiv_db.measuring.asking.answer import AskRequest
 from ldiv_db.policy.reading import Policy, read_policy
 
@@ -44,8 +46,15 @@ def ask_command(
       ldiv ask :memory: release.csv "SELECT avg(cost) FROM t WHERE zip LIKE '80%'" --left-out 12
     """
     read, folder = of_release(policy)
-    with resources.open(database, True, {"table": table, "policy": read}) as connection:
-        found = ask(connection, table, query, read, folder=folder, **asked)
+    try:
+        with resources.open(database, True, {"table": table, "policy": read}) as connection:
+            found = ask(connection, table, query, read, folder=folder, **asked)
+    except DatabaseError as error:
+        kind = address_of(database).kind
+        if kind.extension is None or "needs DuckDB's extension" not in error.message:
+            raise
+        way_out = f"`ldiv sql ask … --dialect {kind.type}` on a copy of the table prints a SELECT for that database"
+        raise DatabaseError(f"{error.message}. Or {way_out}") from None
     show(found.as_dict(), found.text(), json)
 
 

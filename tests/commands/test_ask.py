@@ -7,6 +7,8 @@ from typing import Any
 import duckdb
 from beds import PATIENTS
 
+from ldiv_db.database import connections
+
 QUERY = "SELECT disease, count(*) AS n, avg(age) FROM patients WHERE country = 'Europe' GROUP BY disease"
 
 
@@ -39,3 +41,10 @@ def test_what_nobody_says_was_left_out_is_not_known(released: Any) -> None:
     assert found.json["left_out"] is None and len(found.json["notes"]) == 2
     refused = released.call("ask", released.database, "published.patients", f"{QUERY} HAVING n > 1")
     assert refused.code == 2 and "HAVING is not answered" in refused.err
+
+
+def test_a_database_whose_extension_is_not_here_is_asked_by_a_statement(released: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(connections, "attempt", lambda *given: "not here")
+    refused = released.call("ask", "postgresql://localhost/clinic", "published.patients", QUERY)
+    assert refused.code == 3 and "needs DuckDB's extension postgres_scanner" in refused.err
+    assert "`ldiv sql ask … --dialect postgres`" in refused.err
