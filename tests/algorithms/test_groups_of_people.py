@@ -60,7 +60,7 @@ SPELLED = ["flu", "Flu", "hiv", "HIV ", "cold", "gout", "none", "None", "none", 
 
 @search(2, seed=seeds)
 def test_random_tables_of_people(seed):
-    draw, con = random.Random(seed), duckdb.connect()
+    draw, con = random.Random(seed), duckdb.connect(config={"threads": 1})
     rows = [
         (i, i // draw.choice([2, 3]), draw.randrange(60), draw.choice(SPELLED), draw.choice("xXyz"))
         for i in range(draw.randrange(40, 90))
@@ -97,7 +97,7 @@ def test_random_tables_of_people(seed):
 @search(2, seed=seeds)
 def test_random_tables_of_sets(seed):
     """No member stands in more than 1/l of a group's sets, and most rows are published; harmless ones may."""
-    draw, con = random.Random(seed), duckdb.connect()
+    draw, con = random.Random(seed), duckdb.connect(config={"threads": 1})
     rows = [
         (i, draw.randrange(60), ",".join(draw.choice("aabcdefghz") for _ in range(draw.choice([1, 1, 2, 3]))))
         for i in range(draw.randrange(60, 120))

@@ -84,7 +84,7 @@ def test_a_broken_promise_is_found_by_who_knows_it() -> None:
 
 
 def test_columns_that_are_kept_are_told_of_with_their_table() -> None:
-    con = duckdb.connect()
+    con = duckdb.connect(config={"threads": 1})
     con.execute("CREATE SCHEMA published")
     con.execute(
         "CREATE TABLE published.patients AS SELECT i AS nr, 'a' || i // 4 AS age, i AS no FROM range(16) AS r(i)"
@@ -129,7 +129,7 @@ REQUIRED: dict[str, Any] = {"require": [{"frequency": 3}, {"k": 4}], "algorithm"
 @pytest.mark.slow
 def test_tables_that_are_good_one_by_one_break_together() -> None:
     """The figures of docs/explanation/attacks.md, by the same steps."""
-    con = duckdb.connect()
+    con = duckdb.connect(config={"threads": 1})
     con.execute(MADE)
     alone = {
         name: {"source": name, "target": f"alone.{name}", "identifiers": ["nr"], "sensitive": "diagnosis", **REQUIRED}

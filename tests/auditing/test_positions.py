@@ -71,7 +71,7 @@ def test_every_position_of_a_class_is_good(con: Any, algorithm: str, seed: int) 
 def test_all_values_of_a_person_together_do_not_imply_it() -> None:
     """Four people have six values, of which the first rows have two."""
     rows = [(i, i // 2, 30, "n1", "acadbebf"[i], i % 2) for i in range(8)]
-    con = duckdb.connect()
+    con = duckdb.connect(config={"threads": 1})
     release, _ = test_aligned.published(con, rows, require=[{"distinct": 3}])
     assert {len(set(values)) for values in classes_at(sequences_of(release)).values()} == {2, 4}
 
@@ -124,7 +124,7 @@ ALIGNED_SECOND = (
 
 @pytest.mark.parametrize("which", some([(ALIGNED_FIRST,), (ALIGNED_SECOND,)]))
 def test_a_wrong_plan_of_one_table_is_found_by_each_reading(broken: Any, monkeypatch: Any, which: Any) -> None:
-    con = duckdb.connect()
+    con = duckdb.connect(config={"threads": 1})
     monkeypatch.setattr(tasks, "asking_each", lambda rows, specs: rows)
     broken(*which)
     rows = [(i, i // 2, 30 + i // 8, "n1", "acadbebf"[i % 8], i % 2) for i in range(16)]
@@ -178,7 +178,7 @@ def test_a_wrong_plan_is_found_by_each_reading(
     ],
 )
 def test_what_does_not_go_with_it_is_refused_by_name(change: dict[str, Any], message: str) -> None:
-    con = duckdb.connect()
+    con = duckdb.connect(config={"threads": 1})
     test_aligned.fill(con, test_aligned.visits(random.Random(1), 30))
     with pytest.raises(PolicyError, match=message):
         ldiv_db.run(con, test_aligned.POLICY | {"require": [{"distinct": 3, "each": "position"}]} | change)

@@ -134,7 +134,7 @@ class Case:
 
 
 def found_by_check(case):
-    con = duckdb.connect()
+    con = duckdb.connect(config={"threads": 1})
     table = started("duckdb")
     table.create(case.table, case.columns, case.rows)
     engine = Engine(table.connection)
@@ -184,7 +184,7 @@ def run_on(server, case, engine):
 @search(2, seed=seeds)
 def test_a_statement_finds_what_the_audit_finds(seed, server, tmp_path):
     case = Case(seed, tmp_path, server.plain_names)
-    with_engine = Engine(duckdb.connect())
+    with_engine = Engine(duckdb.connect(config={"threads": 1}))
     try:
         found = run_on(server, case, with_engine)
     except PolicyError as error:
@@ -216,7 +216,7 @@ def test_the_work_grows_with_the_rows(require):
 def test_a_statement_has_nothing_that_nothing_reads():
     """Two aggregations judge frequencies, as they would by hand, of values that are told apart by their bytes."""
     question = CheckRequest(["age", "zip"], read_sensitive("s"), read_requirements(["frequency:2"]))
-    with duckdb.connect() as con:
+    with duckdb.connect(config={"threads": 1}) as con:
         tree = sqlglot.parse_one(check_statement(Engine(con), question, Relation(("t",)), "duckdb"), read="duckdb")
     steps = {step.alias: {column.alias_or_name for column in step.this.selects} for step in tree.find_all(exp.CTE)}
     assert steps == {
@@ -235,7 +235,7 @@ def ask(server, table, require, settings=None, keys=("age",), **asked):
     settings = read_sensitive(settings or {"s": {}})
     pair = asked.pop("pair", None)
     question = CheckRequest(list(keys), settings, read_requirements(require), pair=pair)
-    with duckdb.connect() as con:
+    with duckdb.connect(config={"threads": 1}) as con:
         return server.query(check_statement(Engine(con), question, Relation((table,)), server.dialect, **asked))
 
 
@@ -282,7 +282,7 @@ def test_rows_alone_and_an_empty_table(server):
     released(server, "alone", [("a", "x"), ("a", "x"), ("b", None)])
     found = ask(server, "alone", ["k:2"], labels=True)
     assert [(row[1], row[2], row[5]) for row in found] == [("s", 1, "b")]
-    with duckdb.connect() as con:
+    with duckdb.connect(config={"threads": 1}) as con:
         question = CheckRequest(["age"], {}, read_requirements(["k:2"]))
         sql = check_statement(Engine(con), question, Relation(("alone",)), server.dialect)
     assert [(row[1], row[2]) for row in server.query(sql)] == [(None, 1)]
@@ -372,7 +372,7 @@ HELD_EQUAL = [
 @pytest.mark.parametrize(("kind", "setting", "values"), some(HELD_EQUAL, 2))
 def test_all_that_is_handed_out_tells_values_apart_as_check_does(kind, setting, values):
     """By bytes, as classes and as sensitive values: statements, macros, tests of dbt and counts."""
-    with duckdb.connect() as con:
+    with duckdb.connect(config={"threads": 1}) as con:
         con.execute(f"CREATE TABLE t (q {kind}, s VARCHAR); {setting}")
         con.executemany("INSERT INTO t VALUES (?, ?)", [(value, f"{i}") for i, value in enumerate(values)])
         con.execute(f"CREATE TABLE reversed (q VARCHAR, s {kind}); INSERT INTO reversed SELECT 'all', q FROM t")
@@ -400,7 +400,7 @@ def test_all_that_is_handed_out_tells_values_apart_as_check_does(kind, setting, 
 
 def test_zeros_of_either_sign_are_classes_of_their_own():
     """Who reads the table tells them apart: `check` refuses them, and no statement puts them together."""
-    with duckdb.connect() as con:
+    with duckdb.connect(config={"threads": 1}) as con:
         con.execute("CREATE TABLE t (q DOUBLE, s VARCHAR)")
         con.executemany("INSERT INTO t VALUES (?, ?)", [("0.0", "a"), ("-0.0", "b"), ("0.0", "c")])
         assert con.execute(ldiv_db.check_sql("t", ["q"], "s", ["k:2"])).fetchall()
@@ -474,7 +474,7 @@ def test_a_time_without_end_lies_nowhere(server):
 
 
 def test_points_in_time_are_named_in_utc_whatever_the_connection_s_zone():
-    with duckdb.connect() as con:
+    with duckdb.connect(config={"threads": 1}) as con:
         con.execute("SET TimeZone = 'Asia/Tokyo'")
         con.execute("CREATE TABLE seen AS SELECT 'a' AS age, TIMESTAMPTZ '2020-01-01 10:00:00+00' AS s FROM range(3)")
         threshold = {"default": 1, "absent": "allow", "values": {"2020-01-01 10:00:00+00": "0.5"}}
@@ -491,7 +491,7 @@ def test_each_name_is_one_by_the_engines_own_rules(seed, dialect, tmp_path):
     case = Case(seed, tmp_path, plain_names=seed % 2 == 0)
     types = dict(case.columns) | {"s": case.type}
     tables = {case.table: {name: {"text": "VARCHAR"}.get(kind, kind) for name, kind in types.items()}}
-    with duckdb.connect() as con:
+    with duckdb.connect(config={"threads": 1}) as con:
         try:
             sql = check_statement(
                 Engine(con), case.question(), Relation((case.table,)), dialect, {"s": case.type}, True

@@ -107,8 +107,8 @@ def test_statements_for_other_databases_are_of_one_table(clinic: Bed) -> None:
 
 
 def test_frames_are_several_tables_by_their_names() -> None:
-    with duckdb.connect() as con:
-        fill(con, NAMES, drawn(random.Random(2), NAMES, 12, 2))
+    with duckdb.connect(config={"threads": 1}) as con:
+        fill(con, NAMES, drawn(random.Random(2), NAMES, 8, 2))
         frames, policy = {name: con.sql(f"FROM {name}") for name in NAMES}, policy_of(NAMES)
         ldiv_db.run(con, policy)
         for table in policy["tables"].values():

@@ -34,7 +34,7 @@ SECRET = {"stays": ["diagnosis"], "labs": ["finding"], "orders": ["value"]}
 
 @pytest.fixture
 def clinic() -> Any:
-    with duckdb.connect() as con:
+    with duckdb.connect(config={"threads": 1}) as con:
         con.execute(CLINIC)
         yield con
 
@@ -125,7 +125,7 @@ def test_values_without_names_are_a_link_if_they_leave_no_doubt(clinic: Any) -> 
 
 
 def test_a_foreign_key_is_a_link_whatever_it_is_called() -> None:
-    con = duckdb.connect()
+    con = duckdb.connect(config={"threads": 1})
     con.execute("CREATE TABLE people (nr INTEGER PRIMARY KEY, age INTEGER)")
     con.execute("CREATE TABLE visits (x INTEGER REFERENCES people (nr), day INTEGER)")
     con.execute("INSERT INTO people SELECT i, i % 40 FROM range(30) AS r(i)")
@@ -191,7 +191,7 @@ def test_unknown_values_and_columns_in_the_way_are_read_another_way(clinic: Any)
 
 
 def test_tables_without_one_row_a_person_are_of_the_same_people() -> None:
-    con = duckdb.connect()
+    con = duckdb.connect(config={"threads": 1})
     con.execute(
         "CREATE TABLE stays AS SELECT i % 70 AS patient_id, i % 30 AS age, 'd' || i % 7 AS diagnosis"
         " FROM range(150) AS r(i)"
@@ -220,7 +220,7 @@ def test_people_are_those_of_a_column_where_the_key_is_of_their_stays(clinic: An
 
 @pytest.mark.parametrize("many", some(["employees", "persons", "users", "students", "people", "members", "clientes"]))
 def test_people_are_known_by_the_plural_and_lists_of_places_are_none(many: str) -> None:
-    con = duckdb.connect()
+    con = duckdb.connect(config={"threads": 1})
     con.execute("CREATE TABLE countries AS SELECT i AS id, 'country ' || i AS name FROM range(1, 21) AS r(i)")
     con.execute(f"CREATE TABLE {many} AS SELECT i AS id, 1 + i % 20 AS country_id, i % 40 AS age FROM range(300) r(i)")
     found = started(con, "countries", many).tree
@@ -231,7 +231,7 @@ def test_people_are_known_by_the_plural_and_lists_of_places_are_none(many: str) 
 
 
 def test_a_row_for_each_person_leads_to_people_and_so_do_rows_of_that_row() -> None:
-    con = duckdb.connect()
+    con = duckdb.connect(config={"threads": 1})
     con.execute("CREATE TABLE users (id INTEGER PRIMARY KEY, age INTEGER)")
     con.execute("CREATE TABLE profiles (id INTEGER PRIMARY KEY REFERENCES users (id), city INTEGER)")
     con.execute("CREATE TABLE posts (nr INTEGER, owner INTEGER REFERENCES profiles (id), topic VARCHAR)")
@@ -267,7 +267,7 @@ def test_every_quasi_identifier_has_a_level_file_of_its_own(clinic: Any) -> None
 def test_policies_of_random_schemas_resolve(seed: int) -> None:
     """Messy ones: people are missing, references lost, values unknown, types other. A plan may lack people alone."""
     rng = random.Random(seed)
-    con, names = duckdb.connect(), rng.choice([choice for choice in CHOICES if len(choice) == 2])
+    con, names = duckdb.connect(config={"threads": 1}), rng.choice([choice for choice in CHOICES if len(choice) == 2])
     fill(con, names, drawn(rng, names, rng.randrange(20, 50), values="abcdefghijklm"))
     messy = {
         "patients": ["DELETE FROM patients WHERE no % 9 = 0", "UPDATE patients SET age = NULL WHERE no % 4 = 0",

@@ -71,7 +71,7 @@ TREES = {
 
 def test_the_values_of_a_column_are_those_of_its_whole_table(tmp_path: Path) -> None:
     """Of people without rows elsewhere, too: joins are measured as one table is by trees that name every value."""
-    con = duckdb.connect()
+    con = duckdb.connect(config={"threads": 1})
     con.execute("""
         CREATE SCHEMA published; CREATE TABLE stays AS SELECT i AS who, 'xyx'[i] AS illness FROM range(1, 4) r(i);
         CREATE TABLE people (who INT, town VARCHAR, ward VARCHAR, zip INT, born DATE);

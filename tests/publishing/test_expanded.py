@@ -26,7 +26,7 @@ def policy(**more):
 
 @pytest.fixture
 def con():
-    with duckdb.connect() as con:
+    with duckdb.connect(config={"threads": 1}) as con:
         con.execute("CREATE TABLE people (age INTEGER, sex VARCHAR, dx VARCHAR)")
         con.executemany("INSERT INTO people VALUES (?, ?, ?)", ROWS)
         yield con

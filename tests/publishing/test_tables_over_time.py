@@ -82,7 +82,7 @@ def nights_of(con: Any, draw: random.Random, policy: dict[str, Any]) -> list[Nig
 @pytest.mark.slow
 @search(8, draw=draws)
 def test_no_value_of_a_night_is_likelier_than_promised_whatever_all_nights_show(draw: random.Random) -> None:
-    with duckdb.connect() as con:
+    with duckdb.connect(config={"threads": 1}) as con:
         policy = {**POLICY, "algorithm": draw.choice(["topdown", "mondrian", "peel"])}
         nights = nights_of(con, draw, policy)
         if nights:

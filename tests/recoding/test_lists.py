@@ -64,11 +64,15 @@ LISTS = {"zip": "list", "city": "list"}
 @pytest.fixture(scope="module")
 def released(tmp_path_factory):
     """The same release with sets as texts (`texts`), and as lists in a file, copied as `pub`; the path of it."""
-    con, draws, file = duckdb.connect(), random.Random(3), tmp_path_factory.mktemp("lists") / "pub.parquet"
+    con, draws, file = (
+        duckdb.connect(config={"threads": 1}),
+        random.Random(3),
+        tmp_path_factory.mktemp("lists") / "pub.parquet",
+    )
     con.execute("CREATE TABLE people (age INTEGER, zip VARCHAR, city VARCHAR, dx VARCHAR)")
     drawn = [
         (draws.randrange(20, 60), draws.choice(ZIPS), draws.choice("abcdefg"), draws.choice(["flu", "hiv", "cold"]))
-        for _ in range(60)
+        for _ in range(40)
     ]
     con.executemany("INSERT INTO people VALUES (?, ?, ?, ?)", drawn)
     ldiv_db.run(con, policy("texts"))
@@ -95,7 +99,7 @@ def test_any_lists_are_read_as_different_labels():
         [None if draws.random() < 0.1 else "".join(draws.choices(pieces, k=draws.randrange(4))) for _ in range(n)]
         for n in [1, 2, 3] * 100
     ]
-    with duckdb.connect() as con:
+    with duckdb.connect(config={"threads": 1}) as con:
         con.execute("CREATE TABLE t AS SELECT unnest(?::VARCHAR[][]) AS label, 1 AS label_rank", [lists])
         con.execute("INSERT INTO t VALUES (NULL, 1)")
         engine = Engine(con)

@@ -118,7 +118,7 @@ def test_what_is_published_reads_back_as_the_values_of_its_class(draw):
     recode = "set" if scale.most is None else {"set": scale.most}
     require = [{"unique_distinct": draw.choice([2, 2, 3, 4])}]
     select = {"name": "bsgi", "select": draw.choice(["bisect", "refine"])}
-    with duckdb.connect() as con, tempfile.TemporaryDirectory() as folder:
+    with duckdb.connect(config={"threads": 1}) as con, tempfile.TemporaryDirectory() as folder:
         result, rows = release(con, Path(folder), tree, towns, require=require, algorithm=select, recode=recode)
     meanings = {}
     for label, originals in classes(rows, towns):

@@ -314,7 +314,7 @@ def test_what_no_later_run_can_know_of_is_said_and_promises_nothing_of_others(tm
     def publish(**changes: Any) -> Any:
         if given in frames:
             return ldiv_db.run(frames[given], policy | changes, tmp_path)
-        with duckdb.connect() as own:
+        with duckdb.connect(config={"threads": 1}) as own:
             return ldiv_db.run(own, policy | {"source": source} | changes, tmp_path)
 
     with pytest.raises(ldiv_db.PolicyError, match=r"transparent: .*ends with the connection.*over_time: independent"):

@@ -65,7 +65,7 @@ def owners(rows: list[Row]) -> dict[int, Any]:
 @search(2, number=seeds)
 def test_people_with_one_row_lose_what_they_would_alone(number: int) -> None:
     """Whatever those do who have several: they are a table of their own."""
-    con = duckdb.connect()
+    con = duckdb.connect(config={"threads": 1})
     rows = visits(random.Random(number), 60)
     have = Counter(owners(rows).values())
     alone = [row for row in rows if have[owners(rows)[row[0]]] == 1]
@@ -82,7 +82,7 @@ def test_people_with_one_row_lose_what_they_would_alone(number: int) -> None:
 
 @pytest.mark.parametrize("kind", ["STRUCT(a INT)", "BLOB"])
 def test_rows_are_ordered_by_numbers_times_and_texts(kind: str) -> None:
-    con = duckdb.connect()
+    con = duckdb.connect(config={"threads": 1})
     fill(con, visits(random.Random(1), 30))
     con.execute(f"ALTER TABLE visits DROP day; ALTER TABLE visits ADD day {kind}")
     with pytest.raises(PolicyError, match=r"individual\.order: takes numbers, dates, timestamps or texts"):
@@ -91,7 +91,7 @@ def test_rows_are_ordered_by_numbers_times_and_texts(kind: str) -> None:
 
 @pytest.mark.slow
 def test_the_order_may_be_a_quasi_identifier_an_identifier_or_kept() -> None:
-    con = duckdb.connect()
+    con = duckdb.connect(config={"threads": 1})
     rows = visits(random.Random(2), 12)
     for change in (
         {"quasi_identifiers": {"age": {"numeric": True}, "zone": {}, "day": {"numeric": True}}},
@@ -114,7 +114,10 @@ def alike(people: int, values: str) -> list[Row]:
 def test_neither_the_order_of_rows_that_tie_nor_which_are_left_out_says_anything() -> None:
     """Of people with a, b and c on one day each value comes first, and last, about as often as another."""
     release, result = published(
-        duckdb.connect(), alike(120, "abc"), require=[{"k": 4}], individual=ALIGNED | {"rows_at_most": 2}
+        duckdb.connect(config={"threads": 1}),
+        alike(120, "abc"),
+        require=[{"k": 4}],
+        individual=ALIGNED | {"rows_at_most": 2},
     )
     for position in (1, 2):
         counts = Counter(row[4] for row in release if row[6] == position)
@@ -129,7 +132,7 @@ def test_neither_the_order_of_rows_that_tie_nor_which_are_left_out_says_anything
 def test_too_few_people_with_many_rows_publish_as_many_as_others() -> None:
     rows = [(no, who, 20 + who % 9, "n1", "abcdef"[no % 6], no) for no, who in enumerate([*range(12)] * 2)]
     rows += [(100 + n, 50, 33, "n1", "abcdef"[n], n) for n in range(5)]
-    release, result = published(duckdb.connect(), rows, require=[{"k": 3}])
+    release, result = published(duckdb.connect(config={"threads": 1}), rows, require=[{"k": 3}])
     counts = Counter(person for *_, person, _ in release)
     assert set(counts.values()) == {2} and len(counts) == 13 and result.loss.rows_suppressed == 3
     (level,) = result.search["levels"]
@@ -140,7 +143,7 @@ def test_a_group_that_cannot_meet_the_policy_is_joined_with_the_next() -> None:
     """Four people have x in one of three rows each: by two of these some have none."""
     rows = [(n, n, 20 + n, "n1", "abcdefgh"[n % 8], 0) for n in range(16)]
     rows += [(100 + 3 * n + i, 30 + n, 40, "n1", v, i) for n in range(4) for i, v in enumerate("xx" + "pqrs"[n])]
-    release, _ = published(duckdb.connect(), rows, require=[{"frequency": 2}, {"k": 2}])
+    release, _ = published(duckdb.connect(config={"threads": 1}), rows, require=[{"frequency": 2}, {"k": 2}])
     assert max(row[6] for row in release) < 3
 
 
@@ -150,11 +153,11 @@ def test_a_group_that_loses_more_by_all_of_its_rows_is_joined_with_the_next() ->
     rows = [(n, n // 2, 20 + n // 4, "n1" if n < 32 else "s1", "abcdefgh"[n % 8], n) for n in range(64)]
     far = [(90, 20, "n1"), (91, 35, "s1")]
     rows += [(100 + n, *far[n // 3], "ijklmn"[n], n % 3) for n in range(6)]
-    release, result = published(duckdb.connect(), rows)
+    release, result = published(duckdb.connect(config={"threads": 1}), rows)
     assert max(row[6] for row in release) == 2 and result.loss.rows_suppressed == 2
-    every, _ = published(duckdb.connect(), rows, individual=ALIGNED | {"rows_at_most": 3})
+    every, _ = published(duckdb.connect(config={"threads": 1}), rows, individual=ALIGNED | {"rows_at_most": 3})
     assert max(row[6] for row in every) == 3 and len(every) == len(rows)
-    budget, _ = published(duckdb.connect(), rows, suppression=0.02)
+    budget, _ = published(duckdb.connect(config={"threads": 1}), rows, suppression=0.02)
     assert max(row[6] for row in budget) == 3
 
 
@@ -177,14 +180,14 @@ def test_the_loss_of_a_group_is_measured_once(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(level_trials, "mean_loss", measured)
     people = [who for who in range(36) for _ in range(1 + (who >= 10) + (who >= 22))]
     rows = [(no, who, 20 + who, "n1", "abcdefgh"[no % 8], no) for no, who in enumerate(people)]
-    published(duckdb.connect(), rows, require=[{"k": 2}])
+    published(duckdb.connect(config={"threads": 1}), rows, require=[{"k": 2}])
     assert len(asked) == len(set(asked)) == 5  # all three, and two that the people of another come down to
 
 
 def test_nobody_is_too_few_if_others_publish_as_many_rows() -> None:
     """One person with one row is a class with sixteen who publish one of two."""
     rows = [(n, n // 2, 20 + n, "n1", "abcdefgh"[n % 8], n) for n in range(32)] + [(99, 99, 20, "n1", "x", 0)]
-    release, result = published(duckdb.connect(), rows, require=[{"k": 2}])
+    release, result = published(duckdb.connect(config={"threads": 1}), rows, require=[{"k": 2}])
     assert {row[6] for row in release} == {1} and len(release) == 17 and result.loss.rows_suppressed == 16
 
 
@@ -192,7 +195,7 @@ def test_nobody_is_too_few_if_others_publish_as_many_rows() -> None:
 def test_too_few_people_are_refused_with_their_number() -> None:
     rows = [(n, n // 2, 20 + n, "n1", "abcdefgh"[n % 8], n) for n in range(32)]
     with pytest.raises(InfeasibleError, match="16 people who would publish 1 row each are too few, or too much alike"):
-        published(duckdb.connect(), rows, require=[{"k": 17}])
+        published(duckdb.connect(config={"threads": 1}), rows, require=[{"k": 17}])
 
 
 @pytest.mark.slow
@@ -203,7 +206,7 @@ def test_one_policy_in_two_spellings_is_one_release() -> None:
     shared = {key: POLICY[key] for key in ("algorithm", "over_time", "output", "seed")}
     for number, require in enumerate([{"k": 3}, {"frequency": 3}, {"distinct": 2}]):
         rows = [row for row in visits(random.Random(number), 40) if row[1] is not None]
-        con, whose = duckdb.connect(), owners(rows)
+        con, whose = duckdb.connect(config={"threads": 1}), owners(rows)
         release, one = published(con, rows, require=[require], identifiers=["day"])
         table = {**named, **quasi, "person": "person", "order": "day"}
         policy = {"individual": "person", "tables": {"visits": table}, "require": [require], **shared}
@@ -222,7 +225,10 @@ def test_of_a_value_that_is_too_frequent_as_few_rows_are_given_up_as_do() -> Non
     values = [("x" if n < 24 else others[n % 7], others[n % 8]) for n in range(40)]
     rows += [(100 + 2 * n + i, 50 + n, 20 + n, "n1", v, i) for n, own in enumerate(values) for i, v in enumerate(own)]
     release, result = published(
-        duckdb.connect(), rows, require=[{"frequency": 2}, {"k": 2}], individual=ALIGNED | {"rows_at_most": 2}
+        duckdb.connect(config={"threads": 1}),
+        rows,
+        require=[{"frequency": 2}, {"k": 2}],
+        individual=ALIGNED | {"rows_at_most": 2},
     )
     shown = {row[0]: row[6] for row in release}
     left_out = [row for row in rows if row[0] not in shown]
@@ -230,5 +236,7 @@ def test_of_a_value_that_is_too_frequent_as_few_rows_are_given_up_as_do() -> Non
     assert all(shown[row[0] + 1] == 1 for row in left_out)
     assert Counter(shown.values()) == {1: 80, 2: 40 - len(left_out)}
     assert any("(by counts 8 people must give up some)" in note for note in result.notes)
-    none, _ = published(duckdb.connect(), rows, require=[{"frequency": 2}, {"k": 2}], suppression=8 / 120)
+    none, _ = published(
+        duckdb.connect(config={"threads": 1}), rows, require=[{"frequency": 2}, {"k": 2}], suppression=8 / 120
+    )
     assert len(none) == len(rows) - 8

@@ -331,7 +331,7 @@ def test_a_policy_of_k_alone_has_no_l_and_a_transaction_of_the_callers_shows_wha
 
 
 def test_the_first_release_of_a_series_is_explored_as_it_would_be_published(con, table, folder):
-    table("people", {"id": "INTEGER", **COLUMNS}, [(number, *row) for number, row in enumerate(people(40))])
+    table("people", {"id": "INTEGER", **COLUMNS}, [(number, *row) for number, row in enumerate(people(40, rows=20))])
     asked = policy(key="id", algorithm="topdown", target={"table": "r"})
     explored = ldiv_db.explore(con, asked, [2, 3], folder=folder).done
     for found, l in zip(explored, (2, 3), strict=True):

@@ -270,7 +270,7 @@ def test_what_keeps_individuals_apart_cannot_promise_is_said_of_them(con, algori
 )
 def test_a_plan_refuses_too_few_people_as_a_run_does(rows, whose, values, require):
     """Their rows alone would do: of one person, of people who all have a value, of two."""
-    con = duckdb.connect()
+    con = duckdb.connect(config={"threads": 1})
     con.execute("CREATE TABLE visits (who INT, day INT, age INT, dx VARCHAR)")
     listed = [(who, day, 20 + day, value) for day, (who, value) in enumerate(zip(whose, values, strict=True))]
     con.executemany("INSERT INTO visits VALUES (?, ?, ?, ?)", listed)

@@ -36,7 +36,11 @@ def released(seed: int) -> tuple[Any, Any, Any, bool]:
     return people, one_row.published(con, names), Fraction(1, l), each
 
 
-@pytest.mark.parametrize("seed", some(range(300), 12))
+#: Seeds of unlike schemas that can be released, three of them judged by each row or by tables of nobody's own.
+UNLIKE = (2, 4, 5, 7, 9, 10)
+
+
+@pytest.mark.parametrize("seed", some([*UNLIKE, *sorted({*range(300)} - {*UNLIKE})], len(UNLIKE)))
 def test_no_world_makes_anybody_surer_than_is_promised(seed: int) -> None:
     try:
         people, shown, bound, each = released(seed)

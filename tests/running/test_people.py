@@ -88,7 +88,7 @@ def argument_of(require: dict[str, Any]) -> tuple[str, Any]:
 
 @pytest.mark.parametrize("require", some([{"frequency": 2}, {"unique_distinct": 2}], 1), ids=str)
 def test_unique_values_and_bsgi_keep_the_rows_of_a_person_apart(require: dict[str, Any]) -> None:
-    con, rng = duckdb.connect(), random.Random(3)
+    con, rng = duckdb.connect(config={"threads": 1}), random.Random(3)
     release = published(con, visits(rng, 20), "apart", require, {"name": "bsgi", "select": "bisect"})
     for pairs in oracle.people_of(release).values():
         known = [person for person, _ in pairs if person is not None]
@@ -96,7 +96,7 @@ def test_unique_values_and_bsgi_keep_the_rows_of_a_person_apart(require: dict[st
 
 
 def test_a_check_counts_people_where_a_column_says_whose_rows_are() -> None:
-    con, rng = duckdb.connect(), random.Random(1)
+    con, rng = duckdb.connect(config={"threads": 1}), random.Random(1)
     rows = visits(rng, 30)
     fill_visits(con, rows)
     table = [(row[3], row[4], row[1]) for row in rows]
@@ -111,7 +111,7 @@ def test_a_check_counts_people_where_a_column_says_whose_rows_are() -> None:
 
 def test_rows_do_not_judge_the_release_of_a_policy_that_counts_people() -> None:
     """Rows may look good where people are not: the verdict is left open until a column identifies the person."""
-    con = duckdb.connect()
+    con = duckdb.connect(config={"threads": 1})
     con.execute(
         "CREATE TABLE released AS SELECT '*' AS age, 'd' || i AS value, i // 3 AS who, 1 AS class_id FROM range(6) r(i)"
     )
@@ -142,7 +142,7 @@ def test_rows_do_not_judge_the_release_of_a_policy_that_counts_people() -> None:
 
 @pytest.mark.slow
 def test_every_command_says_whether_it_counts_people_or_rows() -> None:
-    con, rng = duckdb.connect(), random.Random(9)
+    con, rng = duckdb.connect(config={"threads": 1}), random.Random(9)
     fill_visits(con, visits(rng, 60))
     people = con.execute("SELECT count(DISTINCT person) + count(*) - count(person) FROM visits").fetchall()[0][0]
     together = {"individual": {"column": "person", "rows": "together"}}
@@ -169,7 +169,7 @@ def test_who_chooses_and_who_keeps_apart_are_known_by_name() -> None:
 
 @pytest.mark.parametrize("dialect", some(["duckdb", "sqlite", "postgres"], 1))
 def test_the_audit_of_people_is_a_statement(dialect: str) -> None:
-    con, rng = duckdb.connect(), random.Random(2)
+    con, rng = duckdb.connect(config={"threads": 1}), random.Random(2)
     rows = visits(rng, 30)
     fill_visits(con, rows)
     text = ldiv_db.check_sql("visits", "zone", "value", ["k:20", "frequency:3"], dialect=dialect, individual="person")
@@ -194,7 +194,7 @@ def test_rows_of_a_person_in_several_classes_are_not_together(con: Any, engine: 
 @pytest.mark.parametrize("change", some(["rows", "policy"], 1))
 def test_a_pseudonym_means_nothing_in_another_release_of_the_same_seed(change: str) -> None:
     """People who are in both have numbers in another order, so that nobody can be followed from one to the other."""
-    con, orders = duckdb.connect(), []
+    con, orders = duckdb.connect(config={"threads": 1}), []
     for number in (0, 1):
         rows = [(f"P{n:02}", 20 + n // 2, "abcde"[n % 5]) for n in range(12 + number * (change == "rows"))]
         con.execute("CREATE OR REPLACE TABLE stays (person VARCHAR, age INT, value VARCHAR)")

@@ -181,7 +181,7 @@ def test_attacks_hold_rows_against_the_promise(con: Any) -> None:
 
 @pytest.mark.slow
 def test_a_report_holds_attacks_on_rows_against_the_promise() -> None:
-    with duckdb.connect() as con:
+    with duckdb.connect(config={"threads": 1}) as con:
         place(con, [(20 + i % 5, "abcd"[i % 4], str(i // 2)) for i in range(60)])
         ldiv_db.run(con, POLICY)
         document = ldiv_db.report(con, "release", POLICY, queries=0, tries=2, worlds=0).document

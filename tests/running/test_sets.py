@@ -141,7 +141,7 @@ def of_people(con: Any, table: str, whose: str, mode: str, separator: str | None
     ]
 
 
-@search(4, seed=seeds)
+@search(2, seed=seeds)
 def test_a_bag_of_people_is_the_union_of_their_sets(con, seed) -> None:
     """Releases hold by people, apart by rows as well; a check says what plain Python says, by both readings."""
     draw = random.Random(seed)
@@ -177,7 +177,7 @@ def test_a_bag_of_people_is_the_union_of_their_sets(con, seed) -> None:
     assert audit.verdicts[0].violating_rows == sum(expected.values())
 
 
-@pytest.mark.parametrize("algorithm", some(["cuts", "annealing", "tds", "incognito", "topdown"], 3))
+@pytest.mark.parametrize("algorithm", some(["cuts", "annealing", "tds", "incognito", "topdown"]))
 @search(1, seed=seeds)
 def test_counts_of_equal_sets_are_planned_as_their_rows(con, algorithm, seed) -> None:
     """Also by one rule for all rows, of which no SELECT is kept: the same release, good by its members."""

@@ -32,7 +32,7 @@ def policy(**changes: Any) -> dict[str, Any]:
 
 
 def filled(people: int, ages: int, rng: random.Random) -> duckdb.DuckDBPyConnection:
-    con = duckdb.connect()
+    con = duckdb.connect(config={"threads": 1})
     con.execute("CREATE TABLE people(who INT, age INT, illness VARCHAR, income VARCHAR, no INT)")
     rows = [(who, who % ages, rng.choice("abcd"), rng.choice("abcd"), who) for who in range(people)]
     con.executemany("INSERT INTO people VALUES (?, ?, ?, ?, ?)", rows)
@@ -98,7 +98,7 @@ def test_tables_of_one_source_are_no_drafts_of_each_other() -> None:
         assert not [note for note in ldiv_db.run(con, asked).notes if "draft" in note]
         for name, table in asked["tables"].items():
             table |= {"source": con.execute(f"SELECT who, age, {name} FROM people").df(), "identifiers": []}
-        with duckdb.connect() as other:
+        with duckdb.connect(config={"threads": 1}) as other:
             assert not [note for note in ldiv_db.run(other, asked).notes if "draft" in note]
 
 
@@ -117,5 +117,8 @@ def test_two_spellings_are_no_two_tables(rows: str) -> None:
 def test_no_order_tells_of_what_is_sensitive_in_another_table() -> None:
     asked = policy()
     asked["tables"]["income"]["order"] = "illness"
-    with duckdb.connect() as con, pytest.raises(ldiv_db.PolicyError, match="is sensitive in illness"):
+    with (
+        duckdb.connect(config={"threads": 1}) as con,
+        pytest.raises(ldiv_db.PolicyError, match="is sensitive in illness"),
+    ):
         ldiv_db.plan(con, asked)

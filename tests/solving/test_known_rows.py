@@ -289,7 +289,7 @@ def test_one_table_is_a_schema_of_one_whose_columns_of_people_are_found(draw: ra
     """Who has rows of a label has them with one label of people, and no two labels overlap."""
     people = [(who, draw.choice("fm"), draw.randrange(40)) for who in range(draw.randint(8, 30))]
     rows = [(*one, draw.randrange(9), draw.choice("abcdefg")) for one in people for _ in range(draw.choice([1, 2, 5]))]
-    con = duckdb.connect()
+    con = duckdb.connect(config={"threads": 1})
     con.execute("CREATE TABLE stays (who INT, sex VARCHAR, birth INT, day INT, illness VARCHAR, nr INT)")
     con.executemany("INSERT INTO stays VALUES (?, ?, ?, ?, ?, ?)", [(*row, nr) for nr, row in enumerate(rows)])
     labels = {"sex": {}, "birth": {"numeric": True}, "day": {"numeric": True}}
@@ -326,7 +326,7 @@ def test_one_table_is_a_schema_of_one_whose_columns_of_people_are_found(draw: ra
 
 def test_each_row_of_a_table_of_people_is_bounded_among_people_alike() -> None:
     """Of four people of one ward three have g, so that no label may be of that ward alone."""
-    con = duckdb.connect()
+    con = duckdb.connect(config={"threads": 1})
     con.execute("CREATE SCHEMA published; CREATE TABLE people (who INT, ward VARCHAR, illness VARCHAR)")
     rows = [*zip("fghhhghfg", "bagggfedd", strict=True)]
     con.executemany("INSERT INTO people VALUES (?, ?, ?)", [(who, *row) for who, row in enumerate(rows)])

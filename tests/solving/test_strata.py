@@ -58,7 +58,7 @@ def released(con: duckdb.DuckDBPyConnection, policy: dict[str, Any], names: list
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("names", [(), CHOICES[0]], ids=["one table", "several"])
 def test_people_are_released_as_level_by_level(names: tuple[str, ...], algorithm: str, together: Any) -> None:
-    con, (again, apart), rng = duckdb.connect(), together, random.Random("strata 0")
+    con, (again, apart), rng = duckdb.connect(config={"threads": 1}), together, random.Random("strata 0")
     if names:
         fill(con, names, drawn(rng, names, rng.randrange(24, 36), most=2, values="abcdefgh"))
         policy = policy_of(names, algorithm=algorithm, require=[rng.choice(REQUIREMENTS)])
@@ -83,13 +83,13 @@ def test_people_are_released_as_level_by_level(names: tuple[str, ...], algorithm
     ids=str,
 )  # fmt: skip
 def test_what_is_asked_of_one_column_alone_is_met_by_all_people(require: list[Any]) -> None:
-    con, names = duckdb.connect(), ("patients", "stays", "labs")
+    con, names = duckdb.connect(config={"threads": 1}), ("patients", "stays", "labs")
     fill(con, names, drawn(random.Random(2), names, 40, most=2, values="abcdefgh"))
     assert ldiv_db.run(con, policy_of(names, algorithm="topdown", require=require)).tables
 
 
 def test_people_without_labels_are_in_no_class() -> None:
-    con = duckdb.connect()
+    con = duckdb.connect(config={"threads": 1})
     con.execute("CREATE TABLE visits AS SELECT i // 2 AS who, i % 7 AS age, i AS day FROM range(40) AS r(i)")
     con.execute("CREATE TABLE notes AS SELECT 10 + i // 2 AS who, i AS day, i % 4 AS value FROM range(60) AS r(i)")
     more: dict[str, Any] = {"person": "who", "order": "day", "identifiers": ["day"]}
