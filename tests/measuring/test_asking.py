@@ -7,9 +7,11 @@ source. Estimates have a second source: rows with all values that their labels s
 from __future__ import annotations
 
 import itertools
+import math
 import random
 import re
 import sqlite3
+from collections import Counter
 from contextlib import closing
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -228,6 +230,15 @@ def values_of(column: str, text: str | None, reach: tuple[int, int]) -> list[Any
     return [*("mfx" if text == "*" else text.strip("{}").split(", "))]
 
 
+def shares_of(labels: list[list[Any]]) -> list[dict[Any, float]]:
+    """The shares of the values of each row's label, by the root of how many rows are of a value if spread evenly."""
+    frequent = Counter[Any]()
+    for values in labels:
+        frequent.update({value: 1 / len(values) for value in values})  # type: ignore[arg-type, misc]
+    roots = [{value: math.sqrt(frequent[value]) for value in values} for values in labels]
+    return [{value: root / sum(own.values()) for value, root in own.items()} for own in roots]
+
+
 def written(con: Any, query: str, folder: Path) -> tuple[str, str, Any]:
     """The SELECT of rows with weights, and that of the answer here; and what SQLite answers to it of rows."""
     at, policy = Relation(("pub",)), ldiv_db.parse_policy(POLICY)
@@ -261,12 +272,12 @@ def test_estimates_are_those_of_rows_spread_over_their_values(folder: Path, r: r
         con.execute(
             "CREATE TABLE spread (age INTEGER, country TEXT, sex TEXT, disease TEXT, row_no INTEGER, weight DOUBLE)"
         )
-        for number, row in enumerate(published):
-            each = [*itertools.product(*(values_of(key, row[key], reach) for key in ("age", "country", "sex")))]
-            for values in each:
-                con.execute(
-                    "INSERT INTO spread VALUES (?, ?, ?, ?, ?, ?)", [*values, row["disease"], number, 1 / len(each)]
-                )
+        spread = ("age", "country", "sex")
+        columns = [shares_of([values_of(key, row[key], reach) for row in published]) for key in spread]
+        for number, (row, *shares) in enumerate(zip(published, *columns, strict=True)):
+            for values in itertools.product(*shares):
+                share = math.prod(own[value] for own, value in zip(shares, values, strict=True))
+                con.execute("INSERT INTO spread VALUES (?, ?, ?, ?, ?, ?)", [*values, row["disease"], number, share])
         ((expected,),) = con.execute(f"SELECT coalesce(sum(weight), 0) FROM spread WHERE {where}").fetchall()
         met = con.execute(f"SELECT row_no, sum(weight) FROM spread WHERE {where} GROUP BY row_no").fetchall()
         query = f"SELECT count(*) FROM t WHERE {where}"

@@ -1,7 +1,7 @@
 """What published labels cover, cut into cells by the conditions and groups of a question.
 
-A cell is what a question does not tell apart of a label, with its share of the values that the label covers: leaves of
-a tree alike, whole numbers and days alike, other numbers by length. Only distinct labels are looked at.
+A cell is what a question does not tell apart of a label, with its share of the label's rows: by how frequent its
+values are in the release, as far as labels tell (`weigh_pieces`). Only distinct labels with their rows are looked at.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class _Cutting:
         if grouping and grouping.kind == "bucket":
             marks, step = [*marks, *(grouping.low + n * step for n in range(grouping.buckets + 1))], 0.0
         ends = {name: reach[name] for name in ("first", "last", "nulls")}
-        flow.know(marks=marks, unit=unit, step=step, stretch=grouping.unit if grouping else "", crossed=made.crossed)
+        flow.know(marks=marks, unit=unit, step=step, stretch=grouping.unit if grouping else "")
         flow.step("pieces", "cut_ranges", stop=int(grouping is not None and grouping.kind == "floor"), **ends)
         return self._merged(made, steps, flow, "judge_numbers", far=FAR, is_time=is_time)
 
@@ -216,6 +216,7 @@ class _Cutting:
     def _merged(self, made: Part, steps: OneStatement, flow: Flow, judge: str, **how: Any) -> Part:
         """The column with its cells: pieces by what the question tells apart of them."""
         by = ("low", "high", "value") if made.on_line else ("value", "prefix")
+        flow.step("pieces", "weigh_pieces", by=by, told=("endless",) if made.on_line else ())
         if made.crossed:
             flow.step("pieces", "find_leaves", part=made, by=by)
         flow.step("judged", judge, part=made, **how)
