@@ -2,8 +2,9 @@
 
 Numbers and times become ranges, times of few values stretches of time. A text is published as itself or in a set; up to
 so many values stand in a level file, into which groups can be written: drafts have groups by what values begin with, by
-words, or by quantiles. Texts of more values are themselves or `*`. Codes of one length, of more than a few values, lose their last characters. Of texts with few
-rows each, which may name people, those of very many values have no hierarchy, and of the others this is asked.
+words, or by quantiles. Texts of more values are themselves or `*`. Codes of one length, of more than a few values, lose
+their last characters. Of texts with few rows each, which may name people, those of very many values have no hierarchy,
+and of the others this is asked.
 """
 
 from __future__ import annotations

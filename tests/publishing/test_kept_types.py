@@ -98,7 +98,8 @@ def test_zeros_and_nans_have_no_sign_and_one_class_that_is_generalised_has_the_w
     """As in labels: which of two equal values stood for both would depend on the order of the rows."""
     make(con, "DOUBLE", "[-0.0, CAST('-nan' AS DOUBLE), 2][g + 1]")
     con.execute("ALTER TABLE t ADD COLUMN y INTEGER; UPDATE t SET y = CASE WHEN rid = 23 THEN 9 ELSE rid % 3 END")
-    ldiv_db.run(con, POLICY | {"quasi_identifiers": {"x": {"numeric": False, "recode": "tree"}, "y": {"numeric": True}}})
+    columns = {"x": {"numeric": False, "recode": "tree"}, "y": {"numeric": True}}
+    ldiv_db.run(con, POLICY | {"quasi_identifiers": columns})
     assert (type_of(con, "released"), type_of(con, "released", "y")) == ("DOUBLE", "VARCHAR")
     texts = {text for (text,) in con.execute("SELECT CAST(x AS VARCHAR) FROM released").fetchall()}
     assert texts == {"0.0", "nan", "2.0"}
