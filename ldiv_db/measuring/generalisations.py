@@ -225,8 +225,8 @@ class GeneralisationFinder:
             return way or Generalisation(settings, f"{why}{asked}"), ""
         if summary.distinct <= LISTED_VALUES and not texts.unlisted:
             file = self._file_name(summary.column.name)
-            settings = {"taxonomy": {"file": file}, "recode": "set"}
-            return Generalisation(settings, f"texts: a level file, or sets{asked}", file), ""
+            listed = {"taxonomy": {"file": file}, "recode": "set"}
+            return Generalisation(listed, f"texts: a level file, or sets{asked}", file), ""
         if summary.distinct <= MANY_VALUES:
             return Generalisation(
                 {"taxonomy": {"prefix": [max(1, texts.longest)]}}, f"texts: themselves or `*`{asked}"
