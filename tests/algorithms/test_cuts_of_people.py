@@ -189,7 +189,7 @@ def test_a_cut_of_aligned_rows_costs_least(con, tmp_path, require, draw):
     assert level["cost"] == pytest.approx(float(best))
 
 
-@search(3, draw=seeded)
+@search(1, draw=seeded)
 def test_people_of_a_population_are_those_whom_all_labels_of_a_sequence_cover(con, tmp_path, draw):
     trees = [draw.choice(TREES[:2]), TREES[2]]
     found = people(draw, trees, 0)
@@ -231,7 +231,7 @@ def test_other_recodings_of_people_hold(con, tmp_path, algorithm, rows, draw):
     run(con, tmp_path, trees, found, [{"k": 2}], rows, algorithm=algorithm)
 
 
-@search(3, draw=seeded)
+@search(1, draw=seeded)
 def test_people_of_a_population_are_counted_by_all_labels_that_cover_them(con, tmp_path, draw):
     """Whoever has several values has a label of their own, which covers people of others too."""
     trees, require = [draw.choice(TREES[:2]), TREES[2]], {"k": 1}
