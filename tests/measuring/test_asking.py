@@ -216,6 +216,17 @@ def test_what_a_label_surely_is_and_may_be(
     assert [(one.low, one.high) for _, (one,) in found.groups] == [(low, high + 7)]
 
 
+def test_rows_of_which_no_value_is_known_are_estimated_to_be_no_null(folder: Path) -> None:
+    """But where the release shows NULL, a label may stand for it as for any value."""
+    blank = dict.fromkeys((*KEYS, "disease", "cost"))
+    with filled([], [blank | {"zip": label} for label in ("80*", "8*", "*")]) as con:
+        found = ldiv_db.ask(con, "pub", "SELECT zip, count(*) FROM t GROUP BY zip", POLICY, left_out=0, folder=folder)
+        assert found.groups == ()
+        con.execute("UPDATE pub SET zip = NULL WHERE zip = '8*'")
+        found = ldiv_db.ask(con, "pub", "SELECT zip, count(*) FROM t GROUP BY zip", POLICY, left_out=0, folder=folder)
+    assert [(by, one.low, one.estimate, one.high) for by, (one,) in found.groups] == [((None,), 1, 2, 2)]
+
+
 def values_of(column: str, text: str | None, reach: tuple[int, int]) -> list[Any]:
     """What a label of whole numbers, of a tree or of a set stands for, each alike."""
     if text is None:
