@@ -119,7 +119,7 @@ def test_risk_and_loss_are_those_of_measure_and_a_file_is_read(con: Any, tmp_pat
     )
     policy = {
         **{"source": "patients", "target": "release", "identifiers": ["id"], "quasi_identifiers": ["sex", "zip"]},
-        **{"sensitive": "disease", "require": [{"k": 5}], "seed": 1},
+        **{"sensitive": "disease", "require": [{"k": 5}], "recode": "tree", "seed": 1},
     }
     ldiv_db.run(con, policy)
     lost = ldiv_db.measure(con, "release", policy=policy).as_dict()["loss"]
