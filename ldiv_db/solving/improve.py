@@ -123,13 +123,15 @@ def _unweighted(task: Task, plan: Plan) -> float:
 
 
 def _lost(task: Task, plan: Plan) -> dict[str, float]:
-    """The LM of what a plan would publish by quasi-identifier: a few of these in one statement, if none is of sets.
+    """The LM of what a plan would publish by quasi-identifier: a few of these in one statement, where it can be.
 
-    Labels are not written for that.
+    Labels are not written for that, and the values of sets are counted by their bits.
     """
     engine, encoded, lost = task.engine, task.encoded, dict[str, float]()
+    sets = [axis for axis in encoded.axes if task.forms.get(axis.name) == "set"]
+    priced = {"label", "bounds", *(["set"] if plan.classes is None and all(axis.words for axis in sets) else [])}
     with engine.scope():
-        if not {"label", "bounds"}.issuperset(task.forms.values()):
+        if not priced.issuperset(task.forms.values()):
             return lost_by_column(engine, encoded, recode(task, plan))
         if len(encoded.axes) > MANY_COLUMNS and plan.classes is None:  # bounds are those of all statements
             plan = replace(plan, classes=encoded.bound_classes(engine, plan.assigned, "classes", plan.dealt))

@@ -12,6 +12,8 @@ from tables import fill
 
 import ldiv_db
 from ldiv_db.database.errors import AuditError
+from ldiv_db.recoding.loss import lost_by_column
+from ldiv_db.solving import improve
 
 #: Labels that a careless way of writing would confuse with each other, with a set, or with NULL.
 NASTY = [
@@ -179,3 +181,28 @@ def test_sets_change_labels_and_losses_alone(con, tmp_path):
         found[recode] = result.loss, sorted(members.values())
     assert found["set"][1] == found["tree"][1] and len(found["set"][1]) == found["set"][0].classes
     assert found["set"][0].lm_mean < found["tree"][0].lm_mean
+
+
+def test_a_trial_loses_what_would_be_published_of_its_sets(con, tmp_path, monkeypatch):
+    """Without labels, by how many values each class has: of sets of any number of values, and of few."""
+    asked, priced = [], improve._lost
+
+    def measured(task, plan):
+        with task.engine.scope():
+            published = lost_by_column(task.engine, task.encoded, improve.recode(task, plan))
+        assert priced(task, plan) == pytest.approx(published, rel=1e-12)
+        asked.append(published)
+        return priced(task, plan)
+
+    monkeypatch.setattr(improve, "_lost", measured)
+    (tmp_path / "town.json").write_text(json.dumps(EUROPE))
+    towns = [*NASTY[:5], *list("vwxyz"), None]
+    rows = [(towns[i * i % 11], [*EUROPE["*"]["Europe"], "Korea", "Peru", None][i % 6], f"s{i % 5}") for i in range(33)]
+    fill(con, "source", {"any": "VARCHAR", "few": "VARCHAR", "secret": "VARCHAR"}, rows)
+    keys = {"any": {}, "few": {"taxonomy": {"file": "town.json"}, "recode": {"set": 2}}}
+    changes = {"quasi_identifiers": keys, "keep": [], "require": [{"frequency": 3}]}
+    changes["algorithm"] = {"name": "auto", "effort": "quick"}
+    result = ldiv_db.run(con, policy(**changes), folder=tmp_path)
+    assert asked and {name: lost / 33 for name, lost in min(asked, key=lambda of: sum(of.values())).items()} == (
+        pytest.approx(result.loss.lm_by_column)
+    )
