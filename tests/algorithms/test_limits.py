@@ -54,8 +54,11 @@ def test_a_class_keeps_the_most_rows_that_are_good_together(engine, share, diffe
     rows = [(no, code, c) for no, counts in enumerate(classes) for code, c in enumerate(counts, 1) if c]
     columns = {"class_no": "BIGINT", "s1": "INTEGER", "rows": "BIGINT"}
     limits = Limits(shares, float(difference), Identifier("s1"))
-    fitted = engine.columns(limits.fit(engine.materialise, engine.load("counts", columns, rows), 2))
+    bounded = limits.bound(engine.materialise, engine.load("counts", columns, rows), 2)
+    fitted = engine.columns(limits.fit(engine.materialise, bounded, 2))
+    most = dict(engine.columns(bounded, "class_no", "bound"))
     for no, counts in enumerate(classes):
+        assert most.get(no, 0) == bound(counts, share, difference)
         kept = [sum(n for found, at, n in fitted if (found, at) == (no, code)) for code in range(1, len(TABLE) + 1)]
         best = largest(counts, share, difference)
         assert all(k <= c for k, c in zip(kept, counts, strict=True))

@@ -37,10 +37,15 @@ class Limits:
         shares = task.engine.materialise("shares", "local/peel/list_shares", dictionary=axis.reference, **params)
         return cls(shares, params["difference"], axis.code)
 
-    def fit(self, make: Callable[..., Relation], counts: Relation, least: int) -> Relation:
-        """(class_no, the code, rows): what classes of these counts keep, if it is as many as `least`."""
-        params = {"shares": self.shares, "difference": self.difference, "key": self.key}
-        return make("fitted", "local/peel/fit_classes", counts=counts, least=max(least, 2), tries=TRIES, **params)
+    def bound(self, make: Callable[..., Relation], counts: Relation, least: int) -> Relation:
+        """The counts of classes that may keep as many rows as `least`, and how many: no others do with fewer rows."""
+        params = {"shares": self.shares, "difference": self.difference, "key": self.key, "least": max(least, 2)}
+        return make("bounded", "local/peel/bound_classes", counts=counts, **params)
+
+    def fit(self, make: Callable[..., Relation], bounded: Relation, least: int) -> Relation:
+        """(class_no, the code, rows): what classes with these bounds keep, if it is as many as `least`."""
+        params = {"difference": self.difference, "key": self.key, "least": max(least, 2), "tries": TRIES}
+        return make("fitted", "local/peel/fit_classes", bounded=bounded, **params)
 
 
 def passes_on(task: Task) -> bool:

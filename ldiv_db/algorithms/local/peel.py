@@ -170,31 +170,34 @@ class Peeling:
     resettled: int = 0
 
     def peel(self) -> None:
-        """Go through the vectors, as many at once as there is room for, each batch as long as it yields."""
-        least, first = self.task.encoded.row_count // LEAST_PART, 0
-        tries = MOST_TRIES if self.checker.monotone else 1  # a second try adds rows to classes that stand
-        batch = BATCH_FITTED if self.limits else BATCH
+        """Go through the vectors, as many at once as there is room for."""
+        first, batch = 0, BATCH_FITTED if self.limits else BATCH
         while first < len(self.vectors) and self.unassigned_rows:
             last = min(len(self.vectors), first + max(1, min(MOST_AT_ONCE, batch // self.unassigned_rows)))
-            for _ in range(tries):
-                if self._place(first, last) <= least or not self.unassigned_rows:
-                    break
+            with self.task.engine.scope():
+                self._place_by(self.keys(self.vectors[first:last], first))
             first = last
 
-    def _place(self, first: int, last: int) -> int:
-        """Place what can be placed by the vectors from the first on, before the last; how many rows."""
-        engine, encoded = self.task.engine, self.task.encoded
+    def _place_by(self, keys: Relation) -> None:
+        """Place rows in the classes of these keys, as long as that yields."""
+        engine, least = self.task.engine, self.task.encoded.row_count // LEAST_PART
+        good, hopeful = self._fitted(keys, self.checker.least)
+        if hopeful:
+            every, keys = keys, engine.select_among("keys", keys, hopeful, "class_no")
+            engine.drop(every)  # a row for every row and vector
+        tries = MOST_TRIES if self.checker.monotone else 1  # a second try adds rows to classes that stand
+        while engine.count(good) and self._place(keys, good) > least and self.unassigned_rows and (tries := tries - 1):
+            good, _ = self._fitted(keys, self.checker.least)
+
+    def _place(self, keys: Relation, good: Relation) -> int:
+        """Place rows in the cheapest of their good classes, if these keep them, and drop their keys; how many rows."""
+        engine, encoded, row_id = self.task.engine, self.task.encoded, Identifier("row_id")
         with engine.scope():
-            keys = self.keys(self.vectors[first:last], first)
-            good, _ = self._fitted(keys, self.checker.least, keeps=False)
             cheapest = engine.materialise("seats", "local/peel/choose_classes", keys=keys, good=good)
-            engine.drop(keys)  # a row for every row and vector
-            if not engine.count(cheapest):
-                return 0
-            kept, fitted = self._fitted(cheapest)
+            kept, fitted = self._fitted(cheapest, keeps=True)
             if fitted is None:
-                columns = ("row_id", ("class_no", "class_id"))
-                placed = engine.select_among("placed", cheapest, kept, "class_no", columns=columns)
+                named = (row_id.name, ("class_no", "class_id"))
+                placed = engine.select_among("placed", cheapest, kept, "class_no", columns=named)
             else:
                 params = {"rows": self.left, "seats": cheapest, "fitted": fitted, "good": kept}
                 placed = engine.materialise("placed", "local/peel/seat_rows", key=encoded.sensitive[0].code, **params)
@@ -202,34 +205,35 @@ class Peeling:
             if count:
                 engine.extend(self.assigned, placed)
                 self.unassigned_rows -= count
-                if self.unassigned_rows:  # nothing reads the others
-                    engine.delete_listed(self.left, Identifier("row_id"), placed)
+                for waiting in (self.left, keys) if self.unassigned_rows else ():  # nothing reads the others
+                    engine.delete_listed(waiting, row_id, placed)
                 self.steps.append(count)
                 self.task.progress(encoded.row_count - self.unassigned_rows, encoded.row_count)
         return count
 
-    def _fitted(self, members: Relation, least: int = 1, keeps: bool = True) -> tuple[Relation, Relation | None]:
-        """(class_no): the good classes of these members, and if it `keeps` that, how many rows of each value they keep.
-
-        None for all.
+    def _fitted(self, members: Relation, least: int = 1, keeps: bool = False) -> tuple[Relation, Relation | None]:
+        """(class_no): the good classes of these members; and how many rows of each value they keep, if it `keeps` that,
+        else those that may be good with fewer rows. None for all.
         """
         if self.limits is None:
-            return self._good(members, self.left, least=least), None
+            good = self._good(members, self.left, least=least)
+            return good, good if self.checker.more_is_better and not keeps else None
         steps = OneStatement(self.task.engine)
         counts = count_classes(steps, self.task.encoded.sensitive, ClassedRows(self.left, members), least)
+        bounded = self.limits.bound(steps.materialise if keeps else steps.keep, counts, least)
         if keeps:
-            fitted = self.limits.fit(steps.keep, counts, least)
+            fitted = self.limits.fit(steps.keep, bounded, least)
             return self.checker.good(fitted), fitted
-        return self.checker.good(self.limits.fit(steps.materialise, counts, least), steps), None
+        steps = OneStatement(self.task.engine)
+        return self.checker.good(self.limits.fit(steps.materialise, bounded, least), steps), bounded
 
     def keys(self, vectors: Sequence[Vector], first: int = 0, of: Relation | None = None) -> Relation:
         """The keys of the rows that are left, or of others, by these vectors, which are numbered from the first."""
         engine = self.task.engine
         columns = {"vector": "BIGINT"} | {hierarchy.choice.name: "INTEGER" for hierarchy in self.hierarchies}
         with engine.scope() as scope:
-            loaded = engine.load(
-                "vectors", columns, [(number, *of_one) for number, of_one in enumerate(vectors, first)]
-            )
+            numbered = [(number, *of_one) for number, of_one in enumerate(vectors, first)]
+            loaded = engine.load("vectors", columns, numbered)
             flow = EngineFlow(engine, "local/peel", rows=of or self.left, vectors=loaded, spread=self.spread)
             return scope.keep(flow.step("keys", "list_keys", hierarchies=self.hierarchies))
 
