@@ -16,7 +16,8 @@ from ldiv_db.attacking.attacks import Attacks
 from ldiv_db.attacking.columns import with_people
 from ldiv_db.attacking.question import Replay
 from ldiv_db.auditing.audit import Audit, Audits, Observer
-from ldiv_db.auditing.check import AuditRequest
+from ldiv_db.auditing.cells import unaudited_cells
+from ldiv_db.auditing.check import AUDITING, AuditRequest
 from ldiv_db.auditing.check import check as check_table
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Suppressed
@@ -25,12 +26,14 @@ from ldiv_db.database.attach import named_databases, takes_database
 from ldiv_db.database.catalog import columns_of, named_table
 from ldiv_db.database.connections import open_database
 from ldiv_db.database.context import Listener, working_engine
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError, refuse
 from ldiv_db.database.frames import take_for_table
 from ldiv_db.database.requests import asks, number_problems
+from ldiv_db.database.stages import timed
 from ldiv_db.database.templates import resource_folder
-from ldiv_db.measuring.asking.answer import Answers, AskRequest
+from ldiv_db.measuring.asking.answer import ANSWERING, Answers, AskRequest
 from ldiv_db.measuring.asking.answer import answer as answer_of_table
 from ldiv_db.measuring.asking.columns import policy_of_table
 from ldiv_db.measuring.measure import Besides, Measurement, MeasureRequest, measure_table, policy_of_source
@@ -126,7 +129,7 @@ def check(con: Any, request: AuditRequest) -> Audits:
     Every Audit has `holds`, `classes`, `rows` and `verdicts`; a failed requirement raises nothing.
     """
     policy = None if request.policy is None else parse_policy(request.policy)
-    with working_engine(con) as engine:
+    with working_engine(con, request.listener) as engine:
         return audit_asked(engine, request, policy)
 
 
@@ -142,10 +145,20 @@ def audit_asked(engine: Engine, request: AuditRequest, policy: Policy | None, wa
         known = recorded_tables(engine, policy.places, policy.is_series, policy.knows_one)
         return Audits(check_tables(engine, policy, request, known, watch))
     relation = open_given(engine, request.table, "table")
+    _tell(engine, request.listener, AUDITING, relation)
     if policy is not None:
         policy = settled_by(policy, (column.name for column in columns_of(engine, relation)))
     question = request.question(policy, partial(open_given, engine))
-    return Audits(check_table(engine, relation, with_people(engine, relation, question, policy), watch))
+    audits = check_table(engine, relation, with_people(engine, relation, question, policy), watch)
+    told = unaudited_cells(engine, relation, policy, Path(request.folder or ".")) if policy is not None else ""
+    return Audits([replace(audits[0], warnings=(*audits[0].warnings, told)), *audits[1:]] if told else audits)
+
+
+def _tell(engine: Engine, listener: Listener | None, stage: str, table: Table) -> None:
+    """Tell who listens what a call's only stage is expected to take."""
+    if listener:
+        columns = len(columns_of(engine, table))
+        listener.on_expected([timed(stage, engine.count(table) * columns, columns)])
 
 
 def check_sql(
@@ -237,13 +250,14 @@ def ask(con: Any, request: AskRequest) -> Answers:
     the table does. `left_out` is how many rows of the source the table lacks; a ledger in the same database says it
     as well.
     """
-    with working_engine(con) as engine:
+    with working_engine(con, request.listener, request.catalog) as engine:
         return answer_asked(engine, request)
 
 
 def answer_asked(engine: Engine, request: AskRequest, reads_ledger: bool = True) -> Answers:
     """The answer to what is asked; how many rows were left out is looked up unless a ledger is not to be told of."""
     relation = open_given(engine, request.table, "table")
+    _tell(engine, request.listener, ANSWERING, relation)
     name = given_name(request.table, relation)
     policy = None if request.policy is None else policy_of_table(parse_policy(request.policy), str(relation))
     left_out = request.left_out

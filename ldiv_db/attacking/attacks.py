@@ -48,6 +48,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one
 from ldiv_db.database.errors import Problem, refuse
 from ldiv_db.database.sources import resolve_source
+from ldiv_db.database.stages import timed
 from ldiv_db.display import Shown
 from ldiv_db.policy.tables import named_in
 from ldiv_db.requirements import ROWS_ALONE, Requirement
@@ -192,18 +193,27 @@ def attacks_on(table: AttackedTable, by_people: Sequence[AttackedTable] = ()) ->
 
     Of a table that has people in place of rows those alone that are made on people.
     """
-    given, columns, tell = table.known.given, table.columns, (table.known.asked.listener or Listener()).on_stage
+    given, columns, listener = table.known.given, table.columns, table.known.asked.listener or Listener()
     of_people = table.first.subject.person is not None
     asked = [kind for kind in ATTACKERS if (not kind.key or kind.key in given) and kind.on_people >= of_people]
     wanted = [kind for kind in asked if (columns.sensitive if kind.of_values else columns.pair is None)]
-    made = [kind(_counted_for(kind, table, by_people)) for kind in wanted]
-    for place in range(len(table.targets)):
-        for attacker in made:
-            tell(f"trying {attacker.names[0]}")
-            yield from _told(attacker, attacker.on(attacker.table.targets[place]))
-    for attacker in made:
-        tell(f"trying {attacker.names[0]}")
-        yield from _told(attacker, attacker.attacks())
+    ready: dict[type[Attacker], Attacker] = {}
+    by_target = [kind for kind in wanted if kind.on is not Attacker.on]
+    turns: list[tuple[type[Attacker], int | None]] = [
+        (kind, n) for n in range(len(table.targets)) for kind in by_target
+    ]
+    turns += [(kind, None) for kind in wanted if kind.attacks is not Attacker.attacks]
+    cells = table.rows * max(len(columns.quasi_identifiers), 1)
+    listener.on_expected([timed(_trying(kind), cells, len(columns.quasi_identifiers)) for kind, _ in turns])
+    for kind, place in turns:
+        listener.on_stage(_trying(kind))
+        attacker = ready[kind] = ready.get(kind) or kind(_counted_for(kind, table, by_people))
+        made = attacker.attacks() if place is None else attacker.on(attacker.table.targets[place])
+        yield from _told(attacker, made)
+
+
+def _trying(kind: type[Attacker]) -> str:
+    return f"trying {kind.names[0]}"
 
 
 def _counted_for(kind: type[Attacker], table: AttackedTable, by_people: Sequence[AttackedTable]) -> AttackedTable:

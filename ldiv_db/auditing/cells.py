@@ -2,20 +2,30 @@
 
 Where all rows of a cell have one label, which covers its values, none but these rows stand under the values themselves,
 and all of them do or none: their counts, by whatever else is published of them, are those of the source.
+
+Of a release that is published nobody knows which row was which. Its cells are then counted as questions to it are
+answered, by sensitive values as well, and the counts of the source must lie between these bounds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 from ldiv_db.auditing.counting import require_same_rows
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import AuditError, PolicyError, count_phrase
+from ldiv_db.database.errors import AuditError, PolicyError, count_phrase, in_words, refused
 from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.questions import count_by
+from ldiv_db.measuring.asking.answer import AskRequest, Bounds, answer
 from ldiv_db.measuring.resolve import resolve_axes
+from ldiv_db.policy.document import Policy
+from ldiv_db.policy.quasi_identifiers import open_columns
 from ldiv_db.policy.resolve import Described
 from ldiv_db.recoding.encoded import Axis
 
@@ -73,3 +83,54 @@ def _require_whole(engine: Engine, rows: Relation, axes: Mapping[Identifier, Axi
         what = "stand under several labels, or under one that does not cover them: their counts are not the source's"
         found = f"rows of {count_phrase(divided, 'cell', 'cells')} of tables_of {what}"
         raise AuditError(f"the audit failed, nothing was published:\n{found}")
+
+
+def crossed_names(policy: Policy) -> list[str]:
+    """The columns of the policy's cross-tables."""
+    return list(dict.fromkeys(name for table in policy.tables_of for name in table))
+
+
+#: The rows of cells by their values, between bounds, and the most of any other cell.
+Cells = tuple[dict[tuple[Any, ...], Bounds], int]
+
+
+def cells_of(engine: Engine, table: Table, policy: Policy, folder: Path, columns: Sequence[str]) -> Cells:
+    """The cells by columns of a release under the policy, or of its source, whose bounds are one.
+
+    Raises PolicyError for labels that do not tell single values.
+    """
+    found = answer(engine, table, AskRequest(query=count_by(columns), folder=folder), policy, 0, "")
+    return {values: figures[0] for values, figures in found.groups}, found.unlisted or 0
+
+
+def unaudited_cells(engine: Engine, table: Table, policy: Policy, folder: Path) -> str:
+    """Audit the cells of a published table by its source; why that cannot be done, empty if it was or none are named.
+
+    Cells are those of each cross-table and of all of them, by sensitive values as well, and these alone: that no
+    value moved between merged cells. Raises AuditError where counts of the source are not between the table's bounds.
+    """
+    if not policy.tables_of:
+        return ""
+    values = [name for name, setting in policy.sensitive.items() if not setting.set]
+    try:
+        if policy.weight:
+            raise refused("source", "holds counts")
+        source = open_columns(engine, policy, folder)
+        for names in ([], *policy.tables_of, crossed_names(policy)):
+            if columns := [*names, *values]:
+                own = cells_of(engine, table, policy, folder, columns)
+                _require_counts(own, cells_of(engine, source, policy, folder, columns), len(names))
+    except PolicyError as error:
+        return f"the cells of tables_of were not checked, as their source cannot be read: {in_words(error)}"
+    return ""
+
+
+def _require_counts(published: Cells, source: Cells, width: int) -> None:
+    """Raise AuditError unless the source's cells, of so many columns, have as many rows as the release says."""
+    bounds, most = published
+    counts = {cell: rows.low for cell, rows in source[0].items()}
+    other = Bounds(0, 0, most)
+    pairs = ((cell, bounds.get(cell, other), counts.get(cell, 0)) for cell in counts.keys() | bounds.keys())
+    if wrong := {cell[:width] for cell, own, rows in pairs if not own.low <= rows <= own.high}:
+        what = f"the table has other counts of {count_phrase(len(wrong), 'cell', 'cells')} of tables_of than the source"
+        raise AuditError(f"{what}. Is this the source that the release was made of, as it was?")

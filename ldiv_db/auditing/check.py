@@ -16,6 +16,7 @@ from ldiv_db.auditing.people_names import people_warning
 from ldiv_db.auditing.set_sizes import require_few
 from ldiv_db.auditing.subject import Pair, Subject, Suppressed, pair_of
 from ldiv_db.database.catalog import Column, columns_of, missing_columns
+from ldiv_db.database.context import Listener
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Reading, read_as_one
@@ -29,6 +30,8 @@ from ldiv_db.policy.sources import COUNT, DECOMPOSITIONS, GROUP_ID
 from ldiv_db.policy.targets import TARGET_FILES
 from ldiv_db.requirements import ROWS_ALONE, Attribute, Requirement, RequirementSpec, Verdict
 
+#: What is shown of an audit.
+AUDITING = "auditing the table"
 #: What is said of a table whose policy names people, where no column says whose its rows are,
 UNTOLD = "rows were counted, but the policy protects people: name the column that identifies the person (`individual`)"
 #: and of one whose policy counts them, which no count of rows can judge.
@@ -218,6 +221,7 @@ class AuditRequest(NamedPair, NamedTable):
     position: str | None = asked(
         None, "With --individual: the column that puts a person's rows into their order. A class is a sequence of rows."
     )
+    listener: Listener | None = None
 
     def question(self, policy: Policy | None, open_table: Callable[[Any, str], Table]) -> CheckRequest:
         """The request by what its `policy` says; raises PolicyError if nothing is required, or for half of a pair."""

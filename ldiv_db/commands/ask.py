@@ -8,11 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from ldiv_db.api import ask
-from ldiv_db.commands.console import show
-from ldiv_db.commands.options import Database, DatabaseOptions, Json, OptionsOf, grouped
+from ldiv_db.commands.options import Database, DatabaseOptions, OptionsOf, OutputOptions, grouped
 from ldiv_db.database.addresses import address_of
 from ldiv_db.database.errors import DatabaseError
-from ldiv_db.measuring.asking.answer import AskRequest
+from ldiv_db.measuring.asking.answer import ANSWERING, AskRequest
 from ldiv_db.policy.reading import Policy, read_policy
 
 Query = Annotated[
@@ -31,7 +30,7 @@ def ask_command(
     policy: OfRelease = None,
     asked: Annotated[dict[str, Any], OptionsOf(AskRequest)],
     resources: DatabaseOptions,
-    json: Json = False,
+    output: OutputOptions,
 ) -> None:
     """Ask a published table what its source would answer to a SELECT, with bounds that surely hold it.
 
@@ -47,15 +46,16 @@ def ask_command(
     """
     read, folder = of_release(policy)
     try:
-        with resources.open(database, True, {"table": table, "policy": read}) as connection:
-            found = ask(connection, table, query, read, folder=folder, **asked)
+        opened = resources.open(database, True, {"table": table, "policy": read})
+        with opened as connection, output.progress(ANSWERING) as listener:
+            found = ask(connection, table, query, read, folder=folder, **asked, listener=listener)
     except DatabaseError as error:
         kind = address_of(database).kind
         if kind.extension is None or "needs DuckDB's extension" not in error.message:
             raise
         way_out = f"`ldiv sql ask … --dialect {kind.type}` on a copy of the table prints a SELECT for that database"
         raise DatabaseError(f"{error.message}. Or {way_out}") from None
-    show(found.as_dict(), found.text(), json)
+    output.show(found.as_dict(), found.text())
 
 
 def of_release(policy: Path | None) -> tuple[Policy | None, Path]:

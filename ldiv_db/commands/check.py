@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ldiv_db.api import Audits, audit_asked
-from ldiv_db.auditing.check import AuditRequest
+from ldiv_db.auditing.check import AUDITING, AuditRequest
 from ldiv_db.auditing.violations import Violations
 from ldiv_db.commands.console import open_for_command, split_columns
 from ldiv_db.commands.options import Database, Limits, OptionsOf, OutputOptions, Released, grouped
@@ -68,9 +68,9 @@ def check_command(
     """
     policy = judged.written
     opened = open_for_command(database, into is None, limits.settings, asked=vars(judged) | asked)
-    with opened as connection, output.progress("auditing the table") as listener:
+    with opened as connection, output.progress(AUDITING) as listener:
         engine = Engine(connection, listener.on_step)
-        request = judged.request(table, split_columns(connection, table, judged.qi), asked)
+        request = judged.request(table, split_columns(connection, table, judged.qi), asked | {"listener": listener})
         found = Violations(engine, labels, show_values, most, catalog.new_table(engine, into, "into") if into else None)
         found.refuse_target()
         with engine.transaction():

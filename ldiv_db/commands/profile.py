@@ -16,7 +16,7 @@ from ldiv_db.database.addresses import address_of
 from ldiv_db.database.counted import names_warehouse
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError, refused
-from ldiv_db.measuring.profile import ProfileRequest
+from ldiv_db.measuring.profile import COUNTING, ProfileRequest
 from ldiv_db.measuring.starter_policy import StarterPolicy, refuse_files, refuse_folder, write_starter_policy
 
 
@@ -69,7 +69,7 @@ def profile_command(
         raise refused("table", f"which of {database} are meant is not known", "name tables")
     with (
         resources.open(database, True, asked) as connection,
-        output.progress("counting columns") as listener,
+        output.progress(COUNTING) as listener,
     ):
         engine = Engine(connection, on_step=listener.on_step, catalog=resources.catalog_name)
         folder, lasts = (

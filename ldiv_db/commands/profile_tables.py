@@ -16,10 +16,11 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, LdivError, Problem, refuse, refused, rows_phrase
 from ldiv_db.database.names import Relation
 from ldiv_db.database.sources import resolve_source
+from ldiv_db.database.stages import timed
 from ldiv_db.display import Part, fields_of, table_of
 from ldiv_db.measuring.kinds_of_tables import OF_PEOPLE, PEOPLE
 from ldiv_db.measuring.links import Link, ProfiledTable, find_links
-from ldiv_db.measuring.profile import ProfileRequest, profile_table
+from ldiv_db.measuring.profile import COMBINING, COUNTING, ProfileRequest, profile_table
 from ldiv_db.measuring.roles import QUASI_IDENTIFIER
 from ldiv_db.measuring.starter_policy import StarterPolicy
 from ldiv_db.measuring.starter_tables import Started, start_policy
@@ -180,13 +181,19 @@ def _profiled(
     qi, secrets = (_by_table(asked[key] or (), columns, key) for key in ("qi", "sensitive"))
     empty = [name for name, (_, rows) in opened.items() if len(opened) > 1 and not engine.count(rows)]
     empty = empty if len(empty) < len(opened) else []
-    found = []
-    for name, (text, relation) in opened.items():
-        if name in empty:
-            continue
+    found, profiled = [], {name: one for name, one in opened.items() if name not in empty}
+    listener.on_expected(
+        [
+            timed(stage, engine.count(rows) * len(columns[name]), len(columns[name]))
+            for name, (_, rows) in profiled.items()
+            for stage in (COUNTING, COMBINING)
+        ]
+    )
+    for name, (text, relation) in profiled.items():
         keys = None if asked["qi"] is None else qi[name]
         request = ProfileRequest(**dict(asked) | {"qi": keys, "sensitive": secrets[name]})
-        profile = profile_table(engine, relation, request, listener.on_progress)
+        listener.on_stage(COUNTING)
+        profile = profile_table(engine, relation, request, listener)
         found.append(ProfiledTable.of(engine, name, _source(text, relation, folder), relation, profile))
     return found, empty
 

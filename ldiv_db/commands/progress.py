@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable
+from typing import Any
 
+from rich.console import RenderableType
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from ldiv_db.commands import telling
@@ -14,8 +17,19 @@ from ldiv_db.running.estimate import Pace
 
 #: Seconds between two lines of progress where there is no terminal.
 _PAUSE = 5.0
-#: Seconds between two estimates on a terminal.
-_SOON = 0.5
+
+
+class _Line(Progress):
+    """A live line that is `told` of anew whenever it is drawn, during long statements as well."""
+
+    def __init__(self, told: Callable[[], dict[str, Any]], *columns: Any, **how: Any) -> None:
+        self._told = told
+        super().__init__(*columns, **how)
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        for task in self.task_ids:
+            self.update(task, **self._told())
+        yield from super().get_renderables()
 
 
 class ProgressDisplay:
@@ -28,7 +42,10 @@ class ProgressDisplay:
     def __init__(self, quiet: bool = False, first_stage: str = "reading the source") -> None:
         self._console = printer(stderr=True)
         self._quiet = quiet
-        self._live = Progress(
+        self._pace, self._found = Pace(first_stage), ""
+        self._printed = time.monotonic()
+        self._live = _Line(
+            self._shown,
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
             BarColumn(),
@@ -39,9 +56,7 @@ class ProgressDisplay:
             transient=True,
             disable=quiet or telling.log.get() is not None or not self._console.is_terminal,
         )
-        self._task = self._live.add_task(first_stage, total=None, left="")
-        self._pace, self._found = Pace(first_stage), ""
-        self._printed = time.monotonic()
+        self._live.add_task(first_stage, total=None, left="")
 
     def __enter__(self) -> Listener:
         self._live.start()
@@ -61,24 +76,19 @@ class ProgressDisplay:
         self._found = ""
         if not self._quiet:
             telling.write("stage", stage=text)
-        self._show()
 
     def _search(self, text: str) -> None:
         self._found = f" ({text})"
-        self._show()
 
     def _step(self, step: Step) -> None:
         now = time.monotonic()
-        if self._quiet or now - self._printed < (_PAUSE if self._live.disable else _SOON):
+        if self._quiet or not self._live.disable or now - self._printed < _PAUSE:
             return
         self._printed = now
         left = self._pace.left
-        logged = telling.write("progress", stage=self._pace.stage, seconds_left=left and round(left))
-        if self._live.disable and not logged:
+        if not telling.write("progress", stage=self._pace.stage, seconds_left=left and round(left)):
             self._console.print(f"{self._pace.stage}{self._found}: {self._pace}")
-        self._show()
 
-    def _show(self) -> None:
-        left = self._pace.left
-        told = {"total": None} if left is None else {"total": 1.0, "completed": self._pace.share}
-        self._live.update(self._task, description=self._pace.stage + self._found, left=self._pace.wait, **told)
+    def _shown(self) -> dict[str, Any]:
+        share = {"total": None} if self._pace.left is None else {"total": 1.0, "completed": self._pace.share}
+        return {"description": self._pace.stage + self._found, "left": self._pace.wait, **share}

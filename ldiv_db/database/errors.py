@@ -183,6 +183,11 @@ def refuse(problems: Iterable[Problem]) -> None:
         raise PolicyError(found)
 
 
+def in_words(error: LdivError) -> str:
+    """The reason of an error, without the keys that it is about."""
+    return "; ".join(problem.what for problem in error.problems) if isinstance(error, PolicyError) else error.message
+
+
 def first_of(problems: Sequence[Problem], most: int = 10) -> list[Problem]:
     """The first problems of a file, and how many more there are."""
     left = len(problems) - most

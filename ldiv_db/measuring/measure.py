@@ -20,6 +20,7 @@ from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.queries import Where
 from ldiv_db.database.requests import asked
+from ldiv_db.database.stages import timed
 from ldiv_db.display import Shown, fields_of
 from ldiv_db.measuring.answers import Answer, ask
 from ldiv_db.measuring.counts import SourceCells, measure_counts
@@ -46,12 +47,9 @@ from ldiv_db.requirements import Distribution
 from ldiv_db.requirements.parameters import LARGEST
 
 _CLASS, _LABEL = Identifier("class_id"), Identifier("class_label")
-#: What is shown of a measurement, and the seconds of a million cells in the processor's time of two cores: to compare
-#: columns, to look for what covers what (for KL), and for a hundred random queries.
+#: What is shown of a measurement. What covers what is looked for of KL and of random queries.
 COMPARING, COVERING, ASKING = "comparing columns", "looking for what covers what", "answering random queries"
-SECONDS = {COMPARING: 0.6, COVERING: 1.2, ASKING: 4.0}
-
-
+DIVERGING = "measuring the divergence"
 #: More random queries than this say nothing more of a table.
 MOST_QUERIES = 1_000_000
 
@@ -256,6 +254,7 @@ class _Measuring:
             listener.on_stage(COVERING)
             tries = grow_tries(engine, both, cells, numbered, kept, loss.rows_published)
         if wanted.kl:
+            listener.on_stage(DIVERGING)
             diverged = measure_divergence(engine, tries, kept, loss.rows_published)
             loss = replace(loss, kl=diverged.kl, kl_sample=diverged.sample)
             measured = replace(measured, rows_unmatched=diverged.unmatched, rows_uncovered=diverged.uncovered)
@@ -275,9 +274,9 @@ class _Measuring:
     def _stages(self, rows: int, queries: int) -> list[Stage]:
         """What is before it, with the seconds that so many rows and queries are expected to take."""
         wanted, cells = self._wanted, rows * (len(self._cited) or 1)
-        work = {COMPARING: cells, COVERING: cells if wanted.kl or queries else 0}
+        work = {COMPARING: cells, COVERING: cells if wanted.kl or queries else 0, DIVERGING: cells * wanted.kl}
         work[ASKING] = cells * queries // 100
-        return [Stage(name, amount, SECONDS[name] * amount / 1e6) for name, amount in work.items() if amount]
+        return [timed(name, amount, len(self._cited)) for name, amount in work.items() if amount]
 
     def _resolve(self, copied: Copied, axes: Sequence[Axis]) -> tuple[list[ResolvedColumn], list[ResolvedColumn]]:
         engine, counted = self._engine, self._flow["counted"]

@@ -5,12 +5,13 @@ Everything is counts: no value of the table is read, NULL being a value like any
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 from ldiv_db.auditing.people_names import tells_thing
 from ldiv_db.database.catalog import Column, columns_of
+from ldiv_db.database.context import Listener
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step, read_exactly
@@ -44,6 +45,8 @@ from ldiv_db.requirements.reading import LikelySets, find_sets
 
 #: Why a column is not published where others were named.
 NOT_NAMED = "not named"
+#: What is shown of a profile: columns by themselves, then together.
+COUNTING, COMBINING = "counting columns", "counting combinations"
 #: Values of a sensitive column whose rows are listed, the most frequent first.
 HISTOGRAM = 50
 
@@ -180,9 +183,9 @@ def profile_table(
     engine: Engine,
     table: Table,
     request: ProfileRequest = ProfileRequest(),
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    listener: Listener = Listener(),  # noqa: B008 - frozen
 ) -> Profile:
-    """The profile of a table; `progress` hears how many of the columns are counted.
+    """The profile of a table; the listener hears how many of the columns are counted.
 
     With the size of a population, of which the rows are a sample, it has how many of these are unique. With `hipaa`
     columns are published as Safe Harbor has it, or not at all.
@@ -208,7 +211,8 @@ def profile_table(
         summaries: list[Summary] = []
         for column in columns:
             summaries.append(summarise(engine, read, column, rows))
-            progress(len(summaries), len(columns))
+            listener.on_progress(len(summaries), len(columns))
+        listener.on_stage(COMBINING)
         profiles = [taken_for.profile(summary, summaries) for summary in summaries]
         # What was named tells rows apart also where it cannot be generalised.
         telling = [p for p in profiles if QUASI_IDENTIFIER in (p.role, given.get(p.column.name.lower()))]

@@ -21,10 +21,9 @@ from ldiv_db.attacking.columns import Columns, columns_asked, columns_by_policy
 from ldiv_db.attacking.gains import Attack
 from ldiv_db.attacking.question import AttackRequest, Knowledge, Replay, refuse_replay
 from ldiv_db.database.data_files import Table
-from ldiv_db.database.errors import InfeasibleError, PolicyError
+from ldiv_db.database.errors import InfeasibleError, PolicyError, in_words
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.policy.reading import Policy
-from ldiv_db.reporting.release_facts import in_words
 from ldiv_db.reporting.subject import Reported, ReportSubject, TablesSubject
 from ldiv_db.running.attack import replay
 from ldiv_db.running.replay_methods import ReplaySubject
@@ -65,7 +64,9 @@ def attempts_on(subject: Reported) -> Attempts:
     several tables attackers know one, or all; other attacks need one value a row of one table.
     """
     if isinstance(subject, TablesSubject):
-        found = attack_published(subject.released, Knowledge(threshold=subject.asked.high))
+        found = attack_published(
+            subject.released, Knowledge(AttackRequest(listener=subject.listener), threshold=subject.asked.high)
+        )
         made = {attack.name for attack in found.attacks}
         return Attempts(found, {name: _ON_ONE for kind in REPORTED for name in kind.names if name not in made})
     assert isinstance(subject, ReportSubject)  # noqa: S101 - a release has one table or several

@@ -15,15 +15,19 @@ from typing import Any
 
 from ldiv_db.attacking.attacks import Attacks, of_most_known
 from ldiv_db.attacking.base import ABOVE, WITHIN, held_against
+from ldiv_db.auditing.cells import cells_of, crossed_names
+from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.context import Stage
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.errors import PolicyError
-from ldiv_db.database.questions import count_by
-from ldiv_db.measuring.asking.answer import AskRequest, answer
+from ldiv_db.database.stages import timed
 from ldiv_db.publishing.fingerprints import versions
 from ldiv_db.reporting.attempts import attempts_on, verdicts
 from ldiv_db.reporting.release_facts import audit_document
 from ldiv_db.reporting.request import identifiers_of, policy_hash, policy_text, written_policy
 from ldiv_db.reporting.risks import (
+    MEASURING_LOSS,
+    READING_SOURCE,
     attack_documents,
     identifiability,
     not_tried,
@@ -38,6 +42,8 @@ from ldiv_db.reporting.table_text import words_in
 
 #: The form of documents; a document of another form is not verified.
 FORM = "ldiv report 2"
+#: What is shown of a report besides what is shown of its source.
+_AUDITING, _TRYING, _HASHING = "auditing the release", "trying attacks", "counting and hashing the release"
 Document = dict[str, Any]
 
 
@@ -51,13 +57,14 @@ def _evidence(subject: Reported) -> Document:
     """All sections; numbers that only the release is needed for, then those for internal eyes."""
     question, asked = subject.question, subject.asked
     tell = subject.listener.on_stage
-    tell("auditing the release")
+    subject.listener.on_expected(_stages(subject))
+    tell(_AUDITING)
     audits = audit_document(subject.audits())
-    tell("trying attacks")
+    tell(_TRYING)
     tried = attempts_on(subject)
     found = tried.found
     of_all = of_most_known(found)  # whom the statement and the risks of recognition are about
-    tell("counting and hashing the release")
+    tell(_HASHING)
     threshold = float(asked.high)
     document: Document = {
         "form": FORM,
@@ -88,6 +95,15 @@ def _evidence(subject: Reported) -> Document:
         "blanks": asked.context.blanks(asked.reasoned),
     }
     return document | {"guidelines": answers(document)}
+
+
+def _stages(subject: Reported) -> list[Stage]:
+    """What is before it; attacks and what was lost say more when they begin."""
+    tables = {table: columns_of(subject.engine, table) for table in subject.targets.values()}
+    cells = sum(subject.engine.count(table) * len(columns) for table, columns in tables.items())
+    columns = max(map(len, tables.values()))
+    names = [_AUDITING, _TRYING, _HASHING, *([READING_SOURCE, MEASURING_LOSS] if subject.sources else [])]
+    return [timed(name, cells, columns) for name in names]
 
 
 def _statement(subject: Reported, holds: bool | None, found: Attacks, of_all: Attacks, threshold: float) -> Document:
@@ -136,12 +152,12 @@ def _cells(subject: Reported) -> Document:
     policy = subject.asked.described
     if policy is None or not policy.tables_of:
         return {}
-    names = list(dict.fromkeys(name for table in policy.tables_of for name in table))
-    asked = AskRequest(query=count_by(names), folder=subject.asked.folder)
+
+    names = crossed_names(policy)
 
     def cells(table: Table) -> dict[tuple[Any, ...], int]:
-        found = answer(subject.engine, table, asked, policy, 0, "")
-        return {values: figures[0].low for values, figures in found.groups if figures[0].low}
+        found, _ = cells_of(subject.engine, table, policy, subject.asked.folder, names)
+        return {values: rows.low for values, rows in found.items() if rows.low}
 
     with suppress(PolicyError):
         own = cells(subject.targets[""])

@@ -19,16 +19,11 @@ from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
+from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.ledger_there import bring_ledger
 from ldiv_db.reporting.table_text import words_on
-
-
-def in_words(error: PolicyError | InfeasibleError) -> str:
-    """The reason of an error, without the keys that it is about."""
-    return "; ".join(problem.what for problem in error.problems) if isinstance(error, PolicyError) else error.message
 
 
 def content_of(engine: Engine, table: Table) -> dict[str, Any]:

@@ -149,6 +149,8 @@ def not_tried(subject: Reported) -> Iterator[str]:
         yield "Attackers who know people look for rows; the requirements promise for people, and bound none of these."
 
 
+#: What is shown of work on the source.
+READING_SOURCE, MEASURING_LOSS = "counting and hashing the source", "measuring what was lost"
 #: What the form of a table says of the database that it lies in, and not of the release.
 _OF_THE_DATABASE = ("other_tables", "free_bytes")
 
@@ -210,7 +212,7 @@ def source_document(subject: Reported) -> dict[str, Any] | None:
     if sources is None or policy is None:
         return None
     tell = subject.listener.on_stage
-    tell("counting and hashing the source")
+    tell(READING_SOURCE)
     if isinstance(subject, ReportSubject):
         of_people = subject.question.individual is not None
         found = before(subject.engine, sources[""], policy, asked.high, of_people)
@@ -218,7 +220,7 @@ def source_document(subject: Reported) -> dict[str, Any] | None:
     else:
         found = _before_of_tables(subject.engine, sources, policy)
     found["content"] = subject.content(sources)
-    tell("measuring what was lost")
+    tell(MEASURING_LOSS)
     wanted = MeasureRequest(
         folder=asked.folder, queries=asked.queries, seed=asked.seed, kl=False, listener=subject.listener
     )

@@ -22,7 +22,7 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Listener
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, refused
+from ldiv_db.database.errors import PolicyError, in_words, refused
 from ldiv_db.database.names import Relation
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.policy.published import open_each, settled_by
@@ -39,7 +39,6 @@ from ldiv_db.reporting.release_facts import (
     content_of,
     find_run,
     in_utc,
-    in_words,
     published_runs,
     shown_run,
 )

@@ -1,10 +1,7 @@
 """Time and room that a run takes: its stages, the seconds expected of each and those left, memory, and the release.
 
-A stage takes some seconds and more for its work: for every cell, rows times quasi-identifiers; many of these take more
-even of few rows (`python -m tests.benchmarks.wide`). How many was measured once by `python -m tests.benchmarks.pace`,
-in the processor's seconds of two cores. Another machine, other requirements and other data take another time, so the
-seconds expected are multiplied by how long finished stages took against theirs, and within a stage by the counted work
-that is done of it.
+Seconds are expected by the table of `database/stages.py`, multiplied by how long finished stages took against theirs,
+and within a stage by the counted work that is done of it.
 
 The figures of memory were measured on tables of 200,000 to a million rows, one to seven quasi-identifiers and up to
 three kept columns; a run needs between half and twice as much. So nothing is refused that would fit by half.
@@ -25,26 +22,10 @@ from ldiv_db.algorithms.neighbours.passes import IMPROVING
 from ldiv_db.database.context import Stage
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
+from ldiv_db.database.stages import timed
 from ldiv_db.recoding.encoded import Encoded
 
 READING, MEASURING, WRITING = "reading the source", "measuring what is lost", "writing and auditing the release"
-#: The seconds of a stage, and those of a million cells or of other work.
-SECONDS = {
-    READING: (0.15, 0.17),
-    forming("bsgi"): (1.15, 1.7),
-    forming("mondrian"): (0.8, 0.6),
-    forming("topdown"): (2.8, 1.9),
-    forming("cuts"): (0.5, 10.3),
-    IMPROVING: (0.0, 2.4),
-    MEASURING: (0.03, 0.02),
-    WRITING: (0.17, 0.17),
-}
-#: Those of a stage that was not measured.
-ANY = (1.0, 10.0)
-#: The seconds that every quasi-identifier adds to a stage, however few rows there are: statements of many columns take
-#: that long to plan. The figures above have those of the first few.
-EACH = {READING: 0.015, IMPROVING: 0.1, MEASURING: 0.035, WRITING: 0.01}
-EACH_OTHER, FEW = 0.015, 8
 #: The counted share of a stage's work after a quarter, a half and three quarters of its time.
 CURVES = {
     forming("bsgi"): (0.4, 0.68, 1.0),
@@ -53,6 +34,9 @@ CURVES = {
     # Rounds end when they gain too little, most of them before the last that there may be.
     IMPROVING: (0.09, 0.18, 0.27),
 }
+EVEN = (0.25, 0.5, 0.75)
+#: Work that is counted in no more parts than this is done to the end, each part in about the same time.
+FEW_PARTS = 12
 #: What was expected counts as much as what was found in so great a part of the run.
 TRUST = 0.05
 #: A stage that takes longer than expected takes so great a part of what it took longer still.
@@ -63,13 +47,6 @@ EARLY = 0.1
 MOST = 0.95
 #: Below so many seconds these are few; a stage that is over its time by as many takes longer than expected.
 FEW_SECONDS = 10
-
-
-def timed(name: str, work: int = 0, columns: int = FEW) -> Stage:
-    """The stage with the seconds that so much work is expected to take; 0 without work, of which nothing is known."""
-    fixed, more = SECONDS.get(name, ANY)
-    wide = EACH.get(name, EACH_OTHER) * max(columns - FEW, 0)
-    return Stage(name, work, fixed + wide + more * work / 1e6 if work else 0.0)
 
 
 def expected(work: Stages, cells: int, columns: int) -> tuple[Stage, ...]:
@@ -98,8 +75,15 @@ class Pace:
         return self._clock() - self._begun
 
     def expect(self, stages: Sequence[Stage]) -> None:
-        """These are the stages of the run, perhaps with the present one; told again, those that are still ahead."""
-        self._ahead, again = list(stages), bool(self._known)
+        """These are the stages ahead, perhaps with the present one; told again, of what the present one has in it.
+
+        Then they take the place of those ahead up to the last that they name again, or of the present one's own time.
+        """
+        named, again = {stage.name for stage in stages}, bool(self._known)
+        last = max((place for place, stage in enumerate(self._ahead, 1) if stage.name in named), default=0)
+        if again and not last and self.stage not in named:
+            self._here = Stage(self.stage)
+        self._ahead = [*stages, *self._ahead[last:]]
         self._known |= {stage.name: stage for stage in stages}
         if again:
             return
@@ -108,7 +92,9 @@ class Pace:
         self._enter_known(self.stage)
 
     def enter(self, name: str) -> None:
-        """A stage begins; those expected before it are left out."""
+        """A stage begins; those expected before it are left out. Unless it is expected again, it may be told twice."""
+        if self._here.seconds and name == self.stage and all(stage.name != name for stage in self._ahead):
+            return
         now = self._clock()
         if self._here.seconds:
             self._took += now - self._since
@@ -120,7 +106,7 @@ class Pace:
     def count(self, done: int, total: int) -> None:
         """Note that so much of the stage's work is done."""
         self._counted = self._clock()
-        self._share = _share_of_time(self.stage, done / total) if total else 0.0
+        self._share = _share_of_time(self.stage, done, total) if total else 0.0
 
     @property
     def _whole(self) -> float:
@@ -177,12 +163,13 @@ class Pace:
             self._here, self._ahead = self._ahead[found], self._ahead[found + 1 :]
 
 
-def _share_of_time(name: str, done: float) -> float:
+def _share_of_time(name: str, done: int, total: int) -> float:
     """The share of a stage's time that has passed when so much of its work is counted, between measured points."""
-    points = [(0.0, 0.0), *zip(CURVES.get(name, (0.25, 0.5, 0.75)), (0.25, 0.5, 0.75), strict=True), (1.0, 0.97)]
+    curve = CURVES.get(name, EVEN) if total > FEW_PARTS else EVEN
+    points = [(0.0, 0.0), *zip(curve, EVEN, strict=True), (1.0, 0.97)]
     for (low, before), (high, after) in pairwise(points):
-        if done <= high:
-            return before + (after - before) * (done - low) / max(high - low, 1e-9)
+        if done <= high * total:
+            return before + (after - before) * (done / total - low) / max(high - low, 1e-9)
     return points[-1][1]
 
 

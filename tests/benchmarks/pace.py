@@ -1,27 +1,36 @@
-"""`python -m tests.benchmarks.pace`: how long the stages of runs take, and how right what they say is left.
+"""`python -m tests.benchmarks.pace`: how long the stages of commands take, and how right what they say is left.
 
-The policy of the demonstration with each algorithm, on Adult's 30,162 rows or on variants of them. A run's events
+The policy of the demonstration with each algorithm, on Adult's 30,162 rows or on variants of them. A command's events
 (stages, counted work, what is expected) are its trace. The factor is that by which the seconds that are said to be left
-are wrong after a tenth, a quarter, a half and three quarters of the run.
+are wrong after a tenth, a third, a half, two thirds and three quarters of the command.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
+from unittest.mock import patch
 
 import typer
+import yaml
 
 import ldiv_db
+from ldiv_db.commands import progress
+from ldiv_db.commands.cli import app
 from ldiv_db.database.connections import open_database
+from ldiv_db.database.stages import timed
 from ldiv_db.database.templates import resource_folder
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.running.demo import adult_policy, load_adult
-from ldiv_db.running.estimate import READING, Pace, timed
+from ldiv_db.running.estimate import READING, Pace
 from tests.benchmarks.bsgi import make_rows
 from tests.benchmarks.child_processes import measure_in_children, settings_of
 from tests.benchmarks.command import AsJson, Memory, Threads, command_of, engine_on, show
@@ -29,14 +38,24 @@ from tests.benchmarks.command import AsJson, Memory, Threads, command_of, engine
 #: The rows of Adult's training half without a missing value.
 ADULT_ROWS = 30_162
 #: When the time left is looked at, in parts of the run.
-MOMENTS = (0.1, 0.25, 0.5, 0.75)
+MOMENTS = (0.1, 1 / 3, 0.5, 2 / 3, 0.75)
+_PEOPLE = [word for key in ("known", "population", "targets") for word in (f"--{key}", "main.adult")]
+#: What follows the database in the words of a command; of those that are not here, a policy.
+WORDS = {
+    "attack": ["published.adult", "--policy", "policy.yml", *_PEOPLE, "--counting", "--downcoding"],
+    "check": ["published.adult", "--policy", "policy.yml"],
+    "measure": ["published.adult", "--policy", "policy.yml"],
+    "profile": ["main.adult", "--sensitive", "occupation"],
+    "report": ["published.adult", "--policy", "policy.yml", "--out", "report.json"],
+    "ask": ["published.adult", "SELECT sex, count(*), avg(age) FROM t GROUP BY ALL", "--policy", "policy.yml"],
+}
 #: An event: the seconds since the run began, what was told, and with which words or numbers.
 Event = tuple[float, str, Any]
 
 
 @dataclass(frozen=True)
 class Case:
-    """One benchmark: so many rows by an algorithm, under a requirement."""
+    """One benchmark: a command on so many rows by an algorithm, perhaps of an effort, under a requirement."""
 
     algorithm: str
     rows: int = ADULT_ROWS
@@ -44,13 +63,15 @@ class Case:
     threads: int = 2
     memory_limit: str | None = None
     seed: int = 1
+    command: str = "run"
 
     @property
     def document(self) -> dict[str, Any]:
         """The policy without its source."""
         name, _, argument = self.require.partition(":")
+        algorithm, _, effort = self.algorithm.partition(":")
         found = adult_policy() | {
-            "algorithm": self.algorithm,
+            "algorithm": {"name": algorithm, "effort": effort} if effort else algorithm,
             "require": [{name: float(argument) if "." in argument else int(argument)}],
             "target": {"table": "published.adult", "if_exists": "replace"},
         }
@@ -60,24 +81,23 @@ class Case:
 
 
 class Trace:
-    """What hears of a run: all events, by the processor's seconds, which other work on the machine changes little."""
+    """What a command shows its progress to: all events, by the processor's seconds, which other work changes little."""
 
     def __init__(self) -> None:
         self._begun, self.events = time.process_time(), list[Event]()
 
-    @property
-    def listener(self) -> ldiv_db.Listener:
-        return ldiv_db.Listener(
-            on_stage=lambda name: self._add("stage", name),
-            on_progress=lambda done, total: self._add("count", (done, total)),
-            on_expected=lambda stages: self._add("expect", [(stage.name, stage.work) for stage in stages]),
+    def begun(self, quiet: bool = False, first_stage: str = READING) -> AbstractContextManager[ldiv_db.Listener]:
+        """In place of the display of a command."""
+        self.add("stage", first_stage)
+        return nullcontext(
+            ldiv_db.Listener(
+                on_stage=lambda name: self.add("stage", name),
+                on_progress=lambda done, total: self.add("count", (done, total)),
+                on_expected=lambda stages: self.add("expect", [(one.name, one.work) for one in stages]),
+            )
         )
 
-    def end(self) -> list[Event]:
-        self._add("end", None)
-        return self.events
-
-    def _add(self, kind: str, what: Any) -> None:
+    def add(self, kind: str, what: Any) -> None:
         self.events.append((round(time.process_time() - self._begun, 3), kind, what))
 
 
@@ -114,21 +134,32 @@ def stages_of(events: Sequence[Event]) -> dict[str, float]:
 
 
 def measure(case: Case) -> dict[str, Any]:
-    """The trace of a run, in a process of its own: algorithm, rows, require, seconds, stages, factors, events."""
+    """The trace of a command, in a process of its own: command, algorithm, rows, require, seconds, stages, factors,
+    events.
+    """
     return measure_in_children("tests.benchmarks.pace", case, ["run"])
 
 
 def _run(case: Case, folder: Path) -> dict[str, Any]:
-    with open_database(folder / "bench.duckdb", create=True, settings=settings_of(case, folder)) as connection:
-        policy, engine = parse_policy(case.document), engine_on(connection)
-        source = (
-            load_adult(engine, policy) if case.rows == ADULT_ROWS else make_rows(engine, policy, case.rows, case.seed)
-        )
-        trace = Trace()
-        folder = resource_folder("fixtures") / "adult"
-        ldiv_db.run(connection, case.document | {"source": str(source)}, folder, listener=trace.listener)
-        events = trace.end()
+    database, document = folder / "bench.duckdb", case.document
+    shutil.copytree(resource_folder("fixtures") / "adult" / "taxonomies", folder / "taxonomies")
+    with open_database(database, create=True, settings=settings_of(case, folder)) as connection:
+        policy, engine = parse_policy(document), engine_on(connection)
+        is_adult = case.rows == ADULT_ROWS
+        rows = load_adult(engine, policy) if is_adult else make_rows(engine, policy, case.rows, case.seed)
+        document |= {"source": str(rows)}
+        (folder / "policy.yml").write_text(yaml.safe_dump(document), encoding="utf-8")
+        if case.command not in ("run", "plan", "profile", "explore"):
+            ldiv_db.run(connection, document, folder)
+    os.chdir(folder)
+    trace = Trace()
+    words = [word.replace("main.adult", str(rows)) for word in WORDS.get(case.command, ["policy.yml"])]
+    with patch.object(progress, "ProgressDisplay", trace.begun):
+        app([case.command, str(database), *words, "--threads", str(case.threads), "--json"], standalone_mode=False)
+    trace.add("end", None)
+    events = trace.events
     return {
+        "command": case.command,
         "algorithm": case.algorithm,
         "rows": case.rows,
         "axes": len(policy.quasi_identifiers),
@@ -145,12 +176,13 @@ TASKS = {"run": _run}
 
 def as_table(results: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
     """The headings and rows of a table of results, for people."""
-    headings = ["algorithm", "rows", "require", "seconds", *(f"factor at {moment:.0%}" for moment in MOMENTS), "stages"]
+    told = [f"factor at {moment:.0%}" for moment in MOMENTS]
+    headings = ["command", "algorithm", "rows", "require", "seconds", *told, "stages"]
     rows = []
     for found in results:
         wrong = ["" if factor is None else f"{factor:.2f}" for factor in found["factors"]]
         stages = ", ".join(f"{name} {seconds:.1f}" for name, seconds in found["stages"].items())
-        told = [found["algorithm"], f"{found['rows']:,}", found["require"], f"{found['seconds']:.1f}"]
+        told = [found["command"], found["algorithm"], f"{found['rows']:,}", found["require"], f"{found['seconds']:.1f}"]
         rows.append([*told, *wrong, stages])
     return headings, rows
 
@@ -159,7 +191,8 @@ def as_table(results: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[st
 
 
 def pace(
-    algorithm: Annotated[list[str] | None, typer.Option(help="May be repeated.")] = None,
+    algorithm: Annotated[list[str] | None, typer.Option(help="NAME or NAME:EFFORT; may be repeated.")] = None,
+    command: Annotated[list[str] | None, typer.Option(help="run, attack, report …; may be repeated.")] = None,
     rows: Annotated[list[int] | None, typer.Option(min=100, help="Adult's 30,162 rows, or so many variants.")] = None,
     require: Annotated[str, typer.Option(help="NAME:ARGUMENT")] = "frequency:3",
     traces: Annotated[Path | None, typer.Option(help="Write the traces to this file, as JSON.")] = None,
@@ -175,9 +208,9 @@ def pace(
     """
     found = []
     for size in rows or [ADULT_ROWS]:
-        for name in algorithm or ["topdown", "bsgi", "mondrian", "cuts", "auto"]:
-            typer.echo(f"{name}, {size:,} rows …", err=True)
-            found.append(measure(Case(name, size, require, threads, memory_limit)))
+        for name, word in product(algorithm or ["topdown", "bsgi", "mondrian", "cuts", "auto"], command or ["run"]):
+            typer.echo(f"{word}, {name}, {size:,} rows …", err=True)
+            found.append(measure(Case(name, size, require, threads, memory_limit, command=word)))
             if traces is not None:
                 write_traces(traces, found)
     show("pace", json, found, as_table)
@@ -188,7 +221,7 @@ def write_traces(path: Path, found: Sequence[dict[str, Any]]) -> None:
     path.write_text("".join(json.dumps(one) + "\n" for one in found), encoding="utf-8")
 
 
-app = command_of(pace)
+bench = command_of(pace)
 
 if __name__ == "__main__":
-    app(prog_name="python -m tests.benchmarks.pace")
+    bench(prog_name="python -m tests.benchmarks.pace")

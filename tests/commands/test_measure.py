@@ -198,7 +198,7 @@ def test_a_measurement_says_what_it_does_and_what_is_before_it(con: Any) -> None
         on_progress=lambda done, total: counted.append((done, total)),
     )
     ldiv_db.measure(con, "theirs", source="stays", qi="age", sensitive="said", queries=5, listener=listener)
-    assert went == ahead[0] and ahead[1] == went[-1:] and len(went) == 3 and counted == [(0, 5)]
+    assert went == ahead[0] and ahead[1] == went[-1:] and len(went) == 4 and counted == [(0, 5)]
     went.clear(), ahead.clear()
     ldiv_db.measure(con, "theirs", source="stays", qi="age", sensitive="said", kl=False, listener=listener)
     assert went == ahead[0] and len(went) == 1

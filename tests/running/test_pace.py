@@ -12,13 +12,15 @@ from ldiv_db.algorithms.neighbours.passes import IMPROVING
 from ldiv_db.commands.progress import ProgressDisplay
 from ldiv_db.database.context import Stage
 from ldiv_db.database.queries import Step
-from ldiv_db.running.estimate import MEASURING, MOST, READING, WRITING, Pace, about, expected, timed
+from ldiv_db.database.stages import timed
+from ldiv_db.running.estimate import MEASURING, MOST, READING, WRITING, Pace, about, expected
 from tests.benchmarks.pace import factors, played
 from tests.benchmarks.wide import make_people, wide_policy
 
 #: By `python -m tests.benchmarks.pace --traces`, in the processor's seconds.
 TRACES = [json.loads(line) for line in Path(__file__).with_name("pace_traces.jsonl").read_text().splitlines()]
-NAMES = [f"{found['algorithm']} on {found['rows']:,} rows, {found['require']}" for found in TRACES]
+RUNS = [found for found in TRACES if found.get("command", "run") == "run"]
+NAMES = [f"{found.get('command', 'run')}, {found['algorithm']} on {found['rows']:,} rows" for found in TRACES]
 #: A run that takes less is over before anybody looks.
 SHORT = 10.0
 
@@ -56,8 +58,8 @@ def test_what_is_left_of_a_recorded_run_is_right_within_a_factor_of_two(trace):
 @pytest.mark.parametrize("trace", TRACES, ids=NAMES)
 def test_on_another_machine_it_becomes_right_as_work_is_counted(trace, times):
     """A search for the best cut counts none."""
-    _, _, half, most = factors(scaled(trace["events"], times))
-    assert trace["algorithm"] == "cuts" or (half <= 2.1 and most <= 2.1)
+    _, _, half, _, most = factors(scaled(trace["events"], times))
+    assert trace["algorithm"] == "cuts" or (half <= 2.2 and most <= 2.2)
 
 
 @pytest.mark.parametrize("trace", TRACES, ids=NAMES)
@@ -71,12 +73,12 @@ def test_the_stages_of_a_recorded_run_are_those_that_were_expected(trace):
 def test_all_kinds_of_algorithms_were_recorded_on_few_and_on_many_rows():
     every = {"topdown", "bsgi", "mondrian", "cuts", "auto"}
     for many in (False, True):
-        assert {found["algorithm"] for found in TRACES if (found["rows"] >= 300_000) is many} == every
+        assert {found["algorithm"] for found in RUNS if (found["rows"] >= 300_000) is many} == every
 
 
 def test_moments_of_a_trace_are_played_by_its_own_clock():
     events = [(0.0, "stage", READING), (1.0, "expect", [(READING, 10**6)]), (9.0, "count", (1, 2)), (10.0, "end", None)]
-    assert [left for left, _ in played(events)] == [9.0, 7.5, 5.0, 2.5]
+    assert [left for left, _ in played(events, (0.1, 0.25, 0.5, 0.75))] == [9.0, 7.5, 5.0, 2.5]
 
 
 # -- the arithmetic --------------------------------------------------------------------------------------
@@ -162,6 +164,25 @@ def test_what_is_done_never_becomes_less_and_an_overdue_stage_is_said_to_be_late
     assert str(pace).endswith("a few seconds left")
     clock.now += 20
     assert str(pace) == "about 80 % done in 38 s, longer than expected"
+
+
+def test_a_stage_within_which_others_are_expected_is_these():
+    clock = Clock()
+    pace = pace_of(10, 40, 50, clock=clock)
+    clock.now = 10
+    pace.enter("1")
+    pace.expect([Stage("1a", seconds=30.0), Stage("1b", seconds=20.0)])
+    assert pace.left == pytest.approx(100)
+    pace.enter("1a")
+    pace.expect([Stage("1b", seconds=60.0)])  # known better
+    clock.now = 25
+    assert pace.left == pytest.approx(125)
+    clock.now = 40
+    pace.enter("1b")
+    pace.enter("1b")  # said twice of one stage
+    clock.now = 100
+    pace.enter("2")
+    assert pace.left == pytest.approx(50)
 
 
 def test_without_an_expectation_counted_work_alone_tells():

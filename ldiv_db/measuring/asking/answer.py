@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from ldiv_db.database.context import Listening
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase, refused, rows_phrase
@@ -24,12 +25,14 @@ from ldiv_db.measuring.asking.inquiry import Inquiry
 from ldiv_db.policy.document import Policy
 from ldiv_db.recoding.labels import as_labels
 
+#: What is shown of an answer.
+ANSWERING = "answering the question"
 #: A sum with a fraction is as near to what it stands for as this share of it.
 _ROUNDED = 1e-12
 
 
 @dataclass(frozen=True)
-class AskRequest:
+class AskRequest(Listening):
     """A question to a published table."""
 
     table: Any = None
