@@ -11,8 +11,9 @@ from strategies import search, seeded, some
 
 from ldiv_db.algorithms import costs, eligibility
 from ldiv_db.algorithms.base import Task
-from ldiv_db.algorithms.bsgi import selection
+from ldiv_db.algorithms.bsgi import bisection, selection
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.flow import EngineFlow
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.policy.resolve import resolve
 from ldiv_db.recoding.encode import read_source
@@ -102,3 +103,30 @@ def test_greedy_is_the_sequential_procedure(con, tmp_path, batch, ranked, draw):
         selected = con.execute(f"SELECT row_id, class_id FROM {selection.select(task, l, classes).sql()}").fetchall()
     assert len(selected) == l * classes
     assert dict(selected) == sequential(con, task, l, classes)
+
+
+@search(3, draw=seeded)
+def test_equal_rows_in_one_are_halved_as_each_by_itself(con, tmp_path, draw):
+    """Classes of different values, whose rows agree as much as those that are made row by row."""
+    case = tables.random_case(draw, "bisect", largest=36)
+    case.rows = [(*row[:-2], rid, row[-1]) for rid, row in enumerate(row for row in case.rows for _ in range(9))]
+    task = encoded_task(con, case, tmp_path)
+    l, axes = eligibility.class_size(task), ", ".join(f"r.{axis.code.sql()}" for axis in task.encoded.axes)
+    counts, secret = task.encoded.sensitive[0].distribution.counts, task.encoded.sensitive[0].code.sql()
+    quotas, classes = eligibility.quotas(counts, l), most_classes(counts, l)
+
+    def made():
+        found = bisection.bisect(task, quotas, l, classes).sql()
+        joined = f"FROM {found} AS a JOIN {task.encoded.rows.sql()} AS r ON r.row_id = a.row_id GROUP BY a.class_id"
+        assert con.execute(f"SELECT DISTINCT count(*), count(DISTINCT r.{secret}) {joined}").fetchall() == [(l, l)]
+        return Counter(con.execute(f"SELECT CAST(list_sort(list(row({axes}))) AS VARCHAR) {joined}").fetchall())
+
+    def alone(flow, name, template="", **more):
+        if template != "group_rows":
+            return step(flow, name, template, **more)
+        return flow.engine.select(name, more["rows"], constants={"weight": 1})
+
+    together, step = made(), EngineFlow.step
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(EngineFlow, "step", alone)
+        assert together == made() and together.total() == classes

@@ -96,7 +96,8 @@ def test_nodes_split_as_row_by_row(con, draw):
     rows = random_nodes(draw, l)
     splits = splits_of(draw, engine, rows)
     params = {
-        "nodes": grouped(engine, rows), "splits": loaded(engine, splits), "l": Value(l), "weight": WEIGHT, **PARAMS,
+        "nodes": grouped(engine, rows), "splits": loaded(engine, splits), "l": Value(l), "weight": WEIGHT, "others": (),
+        "wanting": (), **PARAMS,
     }  # fmt: skip
     split = engine.materialise("split", "bsgi/split_nodes", **params)
     assert expanded(con, split) == halves(rows, l, splits)

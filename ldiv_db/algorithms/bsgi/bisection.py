@@ -6,15 +6,18 @@ left side takes the first l*a rows, the forced ones before the free. Both sides 
 recursion ends in classes of l rows with l different values, as many as BSGI's Theorem 1 allows. Decisions depend on
 content alone.
 
-`bisect` halves nodes along their most widely spread quasi-identifier (a = k div 2). Where rows must differ on other
-keys too, the free rows are clipped by those as well, one key after the other. That is no guarantee: what one key wants
-another may forbid, and `repair` mends what is left.
+`bisect` halves nodes along their most widely spread quasi-identifier (a = k div 2), until they have one class, or rows
+that are equal on all of these: such a node deals its rows to its classes, value by value. Where rows must differ on
+other keys too, the free rows are clipped by those as well, one key after the other. That is no guarantee: what one key
+wants another may forbid, and `repair` mends what is left.
 
 `split` looks for where values part: every boundary between neighbouring values is tried, with the a nearest to the rows
 before it, and the one that lowers the cost most is taken, less what sensitive values force across it. Small nodes halve
-on their dearest quasi-identifier. Equal rows that follow each other by number are one row with a `weight` until a split
-puts some of them on either side. That changes no release: in every order of a split they follow each other too. In a
-node of one class each weight is 1, as its values differ.
+on their dearest quasi-identifier.
+
+Equal rows that follow each other by number are one row with a `weight` until a split puts some of them on either side.
+That changes no class: in every order of a split they follow each other too. In a node of one class each weight is 1, as
+its values differ.
 """
 
 from __future__ import annotations
@@ -42,20 +45,27 @@ def bisect(task: Task, quotas: list[int], l: int, classes: int, others: Sequence
 
     Classes differ on the first sensitive attribute, and mostly on the `others`.
     """
-    flow, levels = _start(task, quotas, classes, others), (classes - 1).bit_length()
-    flow.know(l=l, unit=SPREAD_UNIT)
-    for level in range(levels):
-        task.progress(level, levels)
-        fewest = classes >> (level + 1)  # classes of a left half, at least
-        wanting = [key for key in others if key.distribution.counts[0] > fewest]
-        sides = zip(wanting, _WANTED, strict=False)
-        nodes, wanted = flow["nodes"], [{"key": key, "left": left, "right": right} for key, (left, right) in sides]
-        flow.know(nodes=flow.step("node", "halve_nodes", wanting=wanted))
-        task.engine.drop(nodes)  # all the rows, once a level
-    task.progress(levels, levels)
-    assigned = task.engine.number_groups("assigned", flow["nodes"], "node")
-    task.engine.drop(flow["nodes"])  # all the rows, as long as exchanges go on
-    return assigned
+    engine, levels = task.engine, (classes - 1).bit_length()
+    with engine.scope() as scope:
+        flow = _root(task, quotas, classes, others)
+        positions = [Position(number, axis) for number, axis in enumerate(task.encoded.axes, 1)]
+        flow.know(positions=positions, l=l, unit=SPREAD_UNIT)
+        columns = ("row_id", WEIGHT.name, task.encoded.sensitive[0].code.name, "node", "classes")
+        settled = engine.select("settled", flow["nodes"], *columns, where=[Where("classes", 0)])
+        for level in range(levels):
+            task.progress(level, levels)
+            fewest = classes >> (level + 1)  # classes of a left half, at least
+            wanting = [key for key in others if key.distribution.counts[0] > fewest]
+            sides = zip(wanting, _WANTED, strict=False)
+            wanted = [{"key": key, "left": left, "right": right} for key, (left, right) in sides]
+            with flow.scope("nodes"):
+                nodes, splits = flow["nodes"], flow.step("splits", "choose_widest")
+                engine.extend_others(settled, nodes, splits, "node", *columns)
+                flow.know(nodes=flow.step("node", "split_nodes", wanting=wanted))
+                engine.drop(nodes)  # all the rows, once a level
+        engine.extend(settled, flow["nodes"], *columns)
+        task.progress(levels, levels)
+        return scope.keep(flow.step("assigned", "deal_classes", settled=settled))
 
 
 def fill_root(task: Task, quotas: list[int], classes: int) -> Relation:
@@ -68,7 +78,8 @@ def _start(task: Task, quotas: list[int], classes: int, others: Sequence[Sensiti
     """A flow with `nodes`, the rows that are selected, all in one; which rows of a bucket stay out the seed draws."""
     engine, encoded = task.engine, task.encoded
     flow = EngineFlow(engine, "bsgi", rows=encoded.rows, axes=encoded.axes, sensitive=encoded.sensitive[0])
-    flow.know(others=others, seed=task.seed, classes=classes, weight=WEIGHT, dictionary=encoded.sensitive[0].dictionary)
+    flow.know(others=others, wanting=(), seed=task.seed, classes=classes, weight=WEIGHT)
+    flow.know(dictionary=encoded.sensitive[0].dictionary)
     flow.know(quotas=engine.load("quotas", {"place": "BIGINT", "quota": "BIGINT"}, list(enumerate(quotas, 1))))
     flow.know(nodes=flow.step("node", "fill_root"))
     return flow
@@ -128,11 +139,14 @@ def split(task: Task, measures: Sequence[Measure], quotas: list[int], l: int, cl
         return scope.keep(engine.number_groups("assigned", settled, "node"))
 
 
-def _root(task: Task, quotas: list[int], classes: int) -> EngineFlow:
-    """As `_start`, equal rows in one with their `weight`."""
-    flow = _start(task, quotas, classes)
+def _root(task: Task, quotas: list[int], classes: int, others: Sequence[SensitiveAxis] = ()) -> EngineFlow:
+    """As `_start`, each row with its `weight`: equal ones in one, but for rows that may differ on other keys."""
+    flow = _start(task, quotas, classes, others)
     rows, codes = flow["nodes"], [*(axis.code for axis in task.encoded.axes), task.encoded.sensitive[0].code]
-    flow.know(nodes=flow.step("node", "group_rows", rows=rows, codes=codes))
+    if others:
+        flow.know(nodes=task.engine.select("node", rows, constants={WEIGHT.name: 1}))
+    else:
+        flow.know(nodes=flow.step("node", "group_rows", rows=rows, codes=codes))
     task.engine.drop(rows)  # all the rows, as long as nodes are split
     return flow
 
