@@ -102,7 +102,8 @@ def number_classes(steps: Steps, subject: Subject, counts: Relation, sensitive: 
     flow = Flow(steps, "auditing", counts=counts, class_columns=subject.renamed, ignore=ignore, unknown=unknown)
     flow.know(sized=subject.sized(sensitive), lacking=subject.lacking)
     listed = flow.step("classes", "list_classes")
-    histogram = flow.step("histogram", "number_values", tallied="rows")
+    joined = listed if isinstance(steps, Engine) else None
+    histogram = flow.step("histogram", "number_values", tallied="rows", listed=joined)
     whole = flow.step("whole", "total_values") if ignore else None
     if subject.lacking and isinstance(steps, Engine):  # classes have people in common
         everybody = _count_whole(steps, subject, sensitive)
@@ -139,7 +140,7 @@ def _share_classes(
     made.append(everybody)
     if not (engine.most(everybody, "units") and engine.most(flow["counts"], "units")):
         return None
-    histogram = flow.step("histogram", "number_values", tallied="units", sized="units")
+    histogram = flow.step("histogram", "number_values", tallied="units", sized="units", listed=None)
     whole = engine.select("whole", everybody, "value", ("units", "rows"))
     made += [histogram, whole]
     return Classes(engine, histogram, whole)
