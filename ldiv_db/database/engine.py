@@ -43,10 +43,10 @@ class Scope:
         return relation
 
 
-#: A TEMP table of fewer rows is not dropped at once: the next step of its name takes its place.
+#: A TEMP table of fewer rows is not dropped at once: the next step takes its place.
 SMALL = 10_000
 #: How statements begin that change no columns of a table that stays.
-_KEEPS_COLUMNS = re.compile(r"\s*(SELECT|WITH|DESCRIBE|CREATE (OR REPLACE )?TEMP)\b")
+_KEEPS_COLUMNS = re.compile(r"\s*(SELECT|WITH|DESCRIBE|INSERT|UPDATE|DELETE|CREATE (OR REPLACE )?TEMP)\b")
 #: The lock of each database's writer, by its file; those in memory are told by their names.
 _WRITERS: dict[str, threading.RLock] = {}
 
@@ -73,11 +73,11 @@ class Engine(TableQueries):
         self.on_statement = on_statement
         self._render = partial(render, folders=tuple(templates))
         self._scratch: list[Relation] = []
-        self._free: dict[str, list[Relation]] = {}  # small TEMP tables that nobody reads any more, by their steps
+        self._free: list[Relation] = []  # small TEMP tables that nobody reads any more
         self._views: set[Relation] = set()
         self._counted: dict[Relation, int] = {}  # rows of TEMP tables that hold what was selected, and nothing since
         self._answers: dict[Relation, list[tuple[tuple[object, ...], Any]]] = {}  # what was asked of them, likewise
-        self._described: dict[Table, list[tuple[str, str]]] = {}
+        self._found: dict[object, Any] = {}  # of the columns of tables that stay, in a transaction of ours
         self._caller_views: list[Relation] = []
         self._registered: set[Relation] = set()
         self.attached_for_it: list[str] = []
@@ -91,8 +91,7 @@ class Engine(TableQueries):
         return template if isinstance(template, Statement) else self._render(template, params, values=values)
 
     def make(self, name: str, statement: Statement) -> Relation:
-        free = self._free.get(name)
-        verb, target = ("CREATE OR REPLACE", free.pop()) if free else ("CREATE", self._temp_name(name))
+        verb, target = ("CREATE OR REPLACE", self._free.pop()) if self._free else ("CREATE", self._temp_name())
         statement.sql = f"{verb} TEMP TABLE {target.sql()} AS\n{statement.sql}"
         self._scratch.append(target)
         self._answers.pop(target, None)
@@ -125,11 +124,17 @@ class Engine(TableQueries):
 
         Raises DatabaseError if there is no such source.
         """
-        stays = self.has_begun and isinstance(source, Relation) and source.parts[0] != "temp"
-        if not (stays and source in self._described):
-            rows = self.execute(f"DESCRIBE SELECT * FROM {source.sql()}", reads=[source])
-            self._described[source] = [(row[0], row[1]) for row in rows]
-        return self._described[source]
+        ask = partial(self.execute, f"DESCRIBE SELECT * FROM {source.sql()}", reads=[source])
+        stays = isinstance(source, Relation) and source.parts[0] != "temp"
+        return [(row[0], row[1]) for row in (self.found(source, ask) if stays else ask())]
+
+    def found(self, question: object, ask: Callable[[], Found]) -> Found:
+        """What `ask` finds of the columns of tables that stay: asked once in a transaction, until some are changed."""
+        if not self.has_begun:
+            return ask()
+        if question not in self._found:
+            self._found[question] = ask()
+        return cast(Found, self._found[question])
 
     def part(self, name: str) -> Part:
         """A name for a part of a statement, which no other has."""
@@ -199,19 +204,19 @@ class Engine(TableQueries):
         self._registered.add(view)
         return view
 
-    def _temp_name(self, name: str) -> Relation:
-        return Relation(("temp", "main", f"{self._prefix}_{next(self._numbers)}_{name}"))
+    def _temp_name(self, *name: str) -> Relation:
+        return Relation(("temp", "main", "_".join([self._prefix, str(next(self._numbers)), *name])))
 
     def drop(self, *relations: Relation) -> None:
         """Drop TEMP tables and views that `materialise`, `view` or `load` made.
 
-        What is small stays until the next step of its name takes its place, or to the end: that is one statement less.
+        What is small stays until the next step takes its place, or to the end: that is one statement less.
         """
         for relation in relations:
             self._scratch.remove(relation)
             self._answers.pop(relation, None)
             if self._counted.pop(relation, SMALL) < SMALL:
-                self._free.setdefault(relation.name.split("_", 3)[3], []).append(relation)
+                self._free.append(relation)
             else:
                 self.execute(self._dropping(relation))
 
@@ -236,15 +241,12 @@ class Engine(TableQueries):
                     self.connection.unregister(view.name)  # it keeps the frame in memory otherwise
             for database in self.attached_for_it:
                 self.connection.execute(f"DETACH {Identifier(database).sql()}")
-        self._scratch.clear()
-        self._free.clear()
-        self._counted.clear()
-        self._answers.clear()
-        self._caller_views.clear()
-        self.attached_for_it.clear()
+        done = (self._scratch, self._free, self._counted, self._answers, self._caller_views, self.attached_for_it)
+        for forgotten in done:
+            forgotten.clear()
 
     def _all_scratch(self) -> list[Relation]:
-        return [*itertools.chain.from_iterable(self._free.values()), *self._scratch]
+        return [*self._free, *self._scratch]
 
     def _dropping(self, relation: Relation) -> str:
         # A setting of the caller's keeps a table while there are views on it; all of these are ours.
@@ -271,9 +273,8 @@ class Engine(TableQueries):
                     self.connection.execute("ROLLBACK")
                 # What was dropped within is there again, and what was put in its place is gone.
                 self._scratch = [*dict.fromkeys([*before, *self._scratch])]
-                self._free.clear()
-                self._counted.clear()
-                self._answers.clear()
+                for forgotten in (self._free, self._counted, self._answers):
+                    forgotten.clear()
                 with suppress(DatabaseError):
                     self.refresh_servers()
                 raise
@@ -322,7 +323,7 @@ class Engine(TableQueries):
         if CHANGES.match(statement.sql):
             self._snapshot = None
         if not _KEEPS_COLUMNS.match(statement.sql):
-            self._described.clear()
+            self._found.clear()
         try:
             interrupts.work.statement = statement
             cursor = self.connection.execute(statement.sql, statement.values or None)

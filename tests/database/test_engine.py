@@ -160,11 +160,11 @@ def test_a_scope_drops_what_it_is_not_told_to_keep(engine, con):
     assert scratch_of(con) == {before.name, kept.name}
 
 
-def test_the_next_step_of_its_name_takes_the_place_of_a_small_table(engine, con):
+def test_the_next_step_takes_the_place_of_a_small_table(engine, con):
     small, other = (engine.load("x", {"a": "INTEGER"}, [(1,)]) for _ in range(2))
     engine.drop(small)
-    assert engine.load("y", {"a": "INTEGER"}, []).name != small.name
-    later = engine.load("x", {"b": "VARCHAR"}, [("c",), ("d",)])
+    later = engine.load("y", {"b": "VARCHAR"}, [("c",), ("d",)])
+    assert engine.load("x", {"a": "INTEGER"}, []) not in (small, other)
     assert later == small and engine.count(later) == 2
     assert con.execute(f"SELECT b FROM {later.sql()} ORDER BY b").fetchall() == [("c",), ("d",)]
     assert con.execute(f"SELECT a FROM {other.sql()}").fetchall() == [(1,)]
@@ -341,6 +341,12 @@ def test_columns_are_described_once_in_a_transaction_until_something_changes(con
     assert sum("DESCRIBE" in sql for sql in asked) == 2
     con.execute("ALTER TABLE t DROP COLUMN a")  # somebody else
     assert engine.describe(table) == [("b", "VARCHAR")]
+    with pytest.raises(ValueError, match="stop"), engine.transaction():
+        engine.execute("ALTER TABLE t ADD COLUMN c VARCHAR", writes=table)
+        assert engine.describe(table) == [("b", "VARCHAR"), ("c", "VARCHAR")]
+        raise ValueError("stop")
+    with engine.transaction():
+        assert engine.describe(table) == [("b", "VARCHAR")]
 
 
 def test_a_temporary_table_is_looked_up_first(con):

@@ -62,7 +62,7 @@ def expand_statement(
             shares = engine.materialise(
                 "shares", "measuring/asking/list_shares", labels=part.labels, cells=part.cells, part=part
             )
-            spread.append(replace(part, cells=_listed(engine, at, shares, part)))
+            spread.append(replace(part, cells=_listed(engine, at, "shares", shares, part)))
         labels = {name.name.lower() for part in spread for name in part.columns}
         others = [Identifier(name) for name in published if name.lower() not in labels]
         return at.text("measuring/asking/expand_rows", published=there, spread=spread, others=others)
@@ -87,12 +87,13 @@ def _there(engine: Engine, at: Composer, part: Part) -> Part:
     if part.labels is None or part.cells is None:
         return part
     cells = engine.select_among("cells", part.cells, part.labels, "value_no")
-    return replace(part, labels=_listed(engine, at, part.labels, part), cells=_listed(engine, at, cells, part))
+    labels = _listed(engine, at, "labels", part.labels, part)
+    return replace(part, labels=labels, cells=_listed(engine, at, "cells", cells, part))
 
 
-def _listed(engine: Engine, at: Composer, made: Relation, part: Part) -> Relation:
+def _listed(engine: Engine, at: Composer, name: str, made: Relation, part: Part) -> Relation:
     """A relation of labels as rows that are written out, in an order that is the same each time."""
     columns = {c.name: c.type for c in columns_of(engine, made) if c.name not in ("rows", "written")}
     kinds = {name: "DOUBLE" if kind == "HUGEINT" else kind for name, kind in columns.items()}
     rows = sorted(engine.columns(made, *columns), key=lambda row: [(value is None, str(value)) for value in row])
-    return at.load(f"{made.name.split('_', 3)[3]}_of_{part.column.name}", kinds, rows)
+    return at.load(f"{name}_of_{part.column.name}", kinds, rows)
