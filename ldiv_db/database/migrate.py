@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,6 +22,8 @@ from ldiv_db.database.names import DIALECT, Identifier, Relation
 from ldiv_db.database.snapshot import POSTGRES, Kind
 from ldiv_db.database.templates import resource_folder
 
+#: The file of what all migrations make of nothing, which a first run makes.
+WHOLE = "whole/catalog.sql"
 #: The table that says which migrations were applied.
 LEDGER = "migration"
 #: The table whose rows runs of one source hold, which migrations put there.
@@ -60,6 +62,13 @@ def available(folder: Path | None = None) -> list[Migration]:
     return migrations
 
 
+def _scripts(migrations: Sequence[Migration]) -> list[str]:
+    """Their statements, or those that make at once what all of ours make one by one."""
+    if list(migrations) != available():
+        return [migration.sql for migration in migrations]
+    return [(resource_folder("migrations") / WHOLE).read_text(encoding="utf-8")]
+
+
 #: The columns of a table of the catalog, by name, with their types.
 _Tables = dict[str, list[tuple[str, str]]]
 #: The columns that are read of the ledger of migrations.
@@ -87,6 +96,10 @@ def held(engine: Engine, folder: Path | None = None) -> Held:
     A table is ours if it is no view and has the columns that the migrations in the ledger give it; where they cannot
     be told, as in a catalog of a newer version, nothing is refused here.
     """
+    return engine.found((held, folder), lambda: _held(engine, folder))
+
+
+def _held(engine: Engine, folder: Path | None) -> Held:
     tables = _tables(engine)
     if not tables:
         return Held({}, {})
@@ -149,8 +162,8 @@ def _made_by(migrations: tuple[Migration, ...]) -> _Tables:
     with suppress(DatabaseError), open_database(":memory:") as connection:
         engine = Engine(connection)
         _make_ledger(engine, catalog.catalog_table(engine, LEDGER))
-        for migration in migrations:
-            engine.execute(migration.sql)
+        for script in _scripts(migrations):
+            engine.execute(script)
         return _tables(engine)
     return {}
 
@@ -194,8 +207,8 @@ def migrate(engine: Engine, folder: Path | None = None) -> list[Migration]:
     with engine.transaction(), _in_the_catalog(engine):
         before = _tables(engine) if kind is POSTGRES else {}
         _make_ledger(engine, ledger)
-        for migration in todo:
-            engine.execute(_fitting(kind, migration.sql))
+        for script in _scripts(todo):
+            engine.execute(_fitting(kind, script))
         entries = [(found.number, found.name, found.checksum, datetime.now(UTC)) for found in todo]
         engine.append(ledger, {**dict(_LEDGER_COLUMNS), "applied_at": "TIMESTAMPTZ"}, entries)
         if kind is POSTGRES:
@@ -203,11 +216,14 @@ def migrate(engine: Engine, folder: Path | None = None) -> list[Migration]:
 
             made = (name for name in _tables(engine) if name not in before and name.endswith(OWNERS_ALONE))
             postgres.withhold(engine, [catalog.catalog_table(engine, name) for name in made])
+    if engine.has_begun:  # the transaction goes on, and need not ask what has been made
+        done = {found.number: (found.name, found.checksum) for found in available(folder)}
+        engine.found((held, folder), lambda: Held(_tables(engine), done))
     return todo
 
 
 def _fitting(kind: Kind, sql: str) -> str:
-    """The statements of a migration as a database takes them: without keys, or schemas, where it has none."""
+    """The statements of migrations as a database takes them: without keys, or schemas, where it has none."""
     if kind.has_keys and kind.has_schemas:
         return sql
     import sqlglot  # noqa: PLC0415 - few databases need it

@@ -5,6 +5,7 @@ import pytest
 from ldiv_db.database import migrate
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.publishing import ledger
+from tests import whole_catalog
 
 
 @pytest.fixture
@@ -24,6 +25,12 @@ def test_the_shipped_migrations_apply_once(engine, con):
     assert [m.number for m in migrate.migrate(engine)] == [m.number for m in migrate.available()]
     assert {"ldiv.run", "ldiv.taxonomy", "ldiv.migration"} <= tables(con)
     assert migrate.migrate(engine) == [] and migrate.pending(engine) == []
+
+
+def test_a_first_run_makes_at_once_what_migrations_make():
+    each = [migration.sql for migration in migrate.available()]
+    assert whole_catalog.made(migrate._scripts(migrate.available())) == whole_catalog.made(each)
+    assert migrate._scripts(migrate.available()[1:]) == each[1:]
 
 
 def test_looking_writes_nothing(engine, con, folder):
