@@ -64,6 +64,11 @@ class OneStatement:
     def refuse_any(self, problem: Callable[[str], Problem], template: str, **params: Any) -> None:
         self._engine.refuse_any(problem, self._asking(template, params))
 
+    def least(self, rows: Relation, column: str) -> Any:
+        """The smallest value of a column: the statement is run."""
+        ((value,),) = self.rows("database/summarise_column", rows=rows, column=column, conditions=[], function="min")
+        return value
+
     def keep(self, name: str, template: str, **params: Any) -> Relation:
         """As `materialise`, the TEMP table of it: the statement is run."""
         return self._engine.make(name, self._ending_with(self.materialise(name, template, **params)))

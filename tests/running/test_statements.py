@@ -19,7 +19,7 @@ from tests.benchmarks.wide import make_people, wide_policy
 
 #: The most statements of a first run of 24 rows, the catalog's migrations among them: four are what a later run of the
 #: same rows needs to know that nothing changed.
-MOST = {"bsgi": 160, "auto": 250}
+MOST = {"bsgi": 125, "auto": 200}
 
 
 @pytest.mark.parametrize("algorithm", MOST)

@@ -200,8 +200,8 @@ def _find_reasons(task: Task) -> list[str]:
         encoded = task.encoded
         every = ClassedRows(encoded.counted, number=None, weight=encoded.weight)
         steps = OneStatement(task.engine)
-        margins = ClassChecker(task).margins(count_classes(steps, encoded.sensitive, every), steps)
-        if task.engine.least(margins, "margin") >= 0:
+        margins = ClassChecker(task).measured(steps, count_classes(steps, encoded.sensitive, every))
+        if steps.least(margins, "margin") >= 0:
             return []
         said = f"no table of all these {encoded.noun} meets the policy"
         return [*_known_failures(task, count_classes(task.engine, encoded.sensitive, every)), said]
