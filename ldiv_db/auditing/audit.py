@@ -70,14 +70,16 @@ class Audit(Shown):
         same = [verdict.requirement.label for verdict in self.verdicts if verdict.second is not None and verdict.agrees]
         rows = " by rows" if any(verdict.violating_by_rows is not None for verdict in self.verdicts) else ""
         lines = (
-            [f"second reading{rows}, by the dbt package's tests: the same verdict on {'; '.join(same)}"] if same else []
+            [f"judged again{rows}, by other SQL (the dbt package's tests): the same verdict on {'; '.join(same)}"]
+            if same
+            else []
         )
         lines += [
             f"{v.requirement.label}: {v.violating_classes:,} classes{v.otherwise}"
             for v in self.verdicts
             if not v.agrees
         ]
-        return lines + [f"no second reading of {v.requirement.label}: {v.once}" for v in self.verdicts if v.once]
+        return lines + [f"not judged again: {v.requirement.label}: {v.once}" for v in self.verdicts if v.once]
 
     def as_dict(self) -> dict[str, Any]:
         counts = ("classes", "rows", "suppressed_rows", "ignored_rows", "unmatched_groups")

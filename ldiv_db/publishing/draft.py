@@ -210,7 +210,7 @@ class NewClasses:
         require_all(self.encoded.row_count - engine.count_weighted(self.recoding.assigned, self.recoding.dealt))
         require_within(engine, subject.table, released.centres)
         axes = {c: axis for c, name in released.centres.items() for axis in self.encoded.axes if axis.name == name}
-        rows = self._rows_with([Renamed(axis.code, axis.code) for axis in axes.values()])
+        rows = self.rows_with([Renamed(axis.code, axis.code) for axis in axes.values()])
         require_same_rows(engine, subject, replace(subject, table=rows), sensitive)
         require_true(engine, replace(subject, table=rows), axes, released.forms)
 
@@ -219,11 +219,11 @@ class NewClasses:
         engine, resolved, recoding = self.engine, self.resolved, self.recoding
         require_rows(engine.count_weighted(recoding.assigned, recoding.dealt), self.encoded.row_count)
         crossed = {name for table in resolved.tables_of for name in table}
-        axes = {self._spare(f"cell_{a.code.name}"): a for a in self.encoded.axes if a.name in crossed}
-        rows = self._rows_with([Renamed(own, axis.code) for own, axis in axes.items()])
+        axes = {self.spare(f"cell_{a.code.name}"): a for a in self.encoded.axes if a.name in crossed}
+        rows = self.rows_with([Renamed(own, axis.code) for own, axis in axes.items()])
         require_cells(engine, subject, rows, axes, resolved, [*self.requirements])
 
-    def _rows_with(self, columns: Sequence[Renamed]) -> Relation:
+    def rows_with(self, columns: Sequence[Renamed]) -> Relation:
         """The rows as they are to be written, with columns of ours beside."""
         with self.published(texts=self.resolved.target.format == "csv") as params:
             kept = [*params["kept"], *columns]
@@ -247,11 +247,11 @@ class NewClasses:
 
     def _rows_of_people(self) -> tuple[Relation, str]:
         """The rows as they are to be written, and the column that says whose each is, which is never published."""
-        individual, person = self.encoded.individual, self._spare("person")
+        individual, person = self.encoded.individual, self.spare("person")
         assert individual is not None  # noqa: S101 - people are counted by it
-        return self._rows_with([Renamed(person, individual.code)]), person.name
+        return self.rows_with([Renamed(person, individual.code)]), person.name
 
-    def _spare(self, name: str) -> Identifier:
+    def spare(self, name: str) -> Identifier:
         """A column's name that none has in the release: this one, perhaps with a number."""
         taken = {column.lower() for column in self.resolved.released.all}
         return next(Identifier(own) for number in count() if (own := f"{name}{number or ''}") not in taken)

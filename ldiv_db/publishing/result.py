@@ -185,6 +185,15 @@ class Similarity:
     rows_after: int
 
 
+@dataclass(frozen=True)
+class Example:
+    """A column of a few rows, which are the same in all columns: what they were, and what is published of them."""
+
+    column: str
+    before: Sequence[str]
+    after: Sequence[str]
+
+
 @dataclass(frozen=True, repr=False)
 class Result(Shown):
     """Result of a run: the object that `ldiv run --json` prints."""
@@ -219,6 +228,8 @@ class Result(Shown):
     answers: Sequence[Answer] = ()
     #: What no local recoding loses less than, if it was asked for. It is of the source: no ledger and no report has it.
     bound: LossBound | None = None
+    #: A few rows before and after, where values may be shown: for a screen, and in no ledger, JSON or report.
+    examples: Sequence[Example] = field(default=(), compare=False)
     #: The view beside the target in which labels are spread over their values, if there is one.
     expand: str | None = None
     #: What each of several tables loses, where the release has these.

@@ -13,7 +13,7 @@ from ldiv_db.display import Part, facts_of, table_of
 from ldiv_db.policy.quasi_identifiers import written
 from ldiv_db.policy.sensitive import asked_l
 from ldiv_db.publishing import ledger
-from ldiv_db.publishing.result import CLASSES_MADE, DISTINCT_CLASSES, Result
+from ldiv_db.publishing.result import CLASSES_MADE, DISTINCT_CLASSES, Example, Result
 from ldiv_db.reporting.table_text import (
     answers_in_words,
     class_size_of,
@@ -46,6 +46,7 @@ def result_text(
     facts = [*(_night_facts(result.figures) if result.figures else _result_facts(result))]
     seed = [("seed", str(result.seed))] if show_seed else []
     yield facts_of(f"{result.source} → {result.target}", [*facts, *seed])
+    yield from examples_text(result.examples)
     if noise := result.figures.get("noise"):
         yield table_of("what was lost to noise", _NOISE, [_noise(one) for one in noise])
     if result.bound:
@@ -58,6 +59,15 @@ def result_text(
         yield from inference_text(result.inference)
     yield from notes_text(result.said)
     yield from _statements_text(statements)
+
+
+def examples_text(examples: Sequence[Example]) -> Iterator[Part]:
+    """A few rows side by side, each cell as it was and, where that is another text, as it is published."""
+    if examples:
+        heads = ("column", *(f"row {n}" for n, _ in enumerate(examples[0].before, 1)))
+        pairs = [(one.column, zip(one.before, one.after, strict=True)) for one in examples]
+        rows = [(name, *(was if was == now else f"{was} → {now}" for was, now in cells)) for name, cells in pairs]
+        yield table_of("the same rows before → after", heads, rows)
 
 
 def _result_facts(result: Result) -> Iterator[tuple[str, str]]:
@@ -79,9 +89,12 @@ def _result_facts(result: Result) -> Iterator[tuple[str, str]]:
         yield class_size_of(any(audit.of_people for audit in result.audits)), sizes_in_words(loss)
     yield from told_in_words(loss.precision, most=3)
     yield from answers_in_words(loss, result.answers)
-    yield "information lost", f"{loss.lm_mean:.4f} of 1 per cell (LM), {loss.ncp_mean:.4f} (NCP)"
-    yield from ((f"  {name}", f"{value:.4f}") for name, value in loss.lm_by_column.items())
-    yield "fully generalised", count_phrase(loss.stars, "cell", "cells")
+    if told := loss.precision:
+        kept, lost = (100 * sum(of) / len(told) for of in ([p.exact for p in told], [1 - p.told for p in told]))
+        yield "of 100 cells", f"{kept:.0f} keep their exact value, {lost:.0f} tell nothing"
+    terms = f"LM {loss.lm_mean:.4f}, NCP {loss.ncp_mean:.4f}"
+    yield "information lost", f"{loss.lm_mean:.1%} of a cell, on average ({terms})"
+    yield from ((f"  {name}", f"{value:.1%}") for name, value in loss.lm_by_column.items())
     if loss.kl is not None:
         yield "KL divergence", loss.divergence
     yield from (_similar(vars(attack)) for attack in result.similarity)
@@ -138,7 +151,7 @@ def _night_facts(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             value = figures[name]
             yield words, f"{value:.2f}" if isinstance(value, float) else f"{value:,}"
     if figures.get("loss_new"):
-        yield "information lost by new rows", f"{figures['loss_new']['lm_mean']:.4f} of 1 per cell (LM)"
+        yield "information lost by new rows", f"{figures['loss_new']['lm_mean']:.1%} of a cell (LM)"
     yield from map(_similar, figures.get("similarity", ()))
 
 

@@ -35,6 +35,7 @@ from ldiv_db.recoding.rules import GlobalRecoding, recoding_of
 from ldiv_db.running.classes import divergence, measured, new_classes, published_members, work_out
 from ldiv_db.running.comparing import compared_with_earlier
 from ldiv_db.running.estimate import MEASURING, WRITING, Estimate, expected
+from ldiv_db.running.examples import examples
 from ldiv_db.running.preparation import Preparation, prepare, strictest
 from ldiv_db.running.release import draft_release
 from ldiv_db.running.remedies import other_policies, remedied
@@ -70,7 +71,9 @@ class RunRequest:
     listener: Listener | None = None
     catalog: str | None = None
     kl: bool = asked(False, "Compute the KL divergence as well; takes longer.")
-    show_values: bool = asked(False)
+    show_values: bool = asked(
+        False, "Name values of the data in errors and notes, and show three rows before and after."
+    )
     workers: int | None = asked(
         None,
         "Worker processes for a table of more than part_rows rows; by default one per thread.",
@@ -237,6 +240,7 @@ def _draft_run(ready: Preparation, context: Context, kl: bool, begun: float) -> 
         recoding=rules,
         people=people,
         answers=answers,
+        examples=examples(classes) if context.show_values else (),
     )
     return RunDraft(classes, ready.watch, result, begun)
 

@@ -244,4 +244,4 @@ def _trials_note(trials: list[Trial], best: Trial, better: Trial, published: flo
     elif f"{published:.4f}" != f"{best.told:.4f}":  # people are mended, or outliers left out, after the trials
         after = f"; what is published loses {published:.4f}"
     rows = f"; {count_phrase(best.left_out, 'row is', 'rows are')} left out" if best.left_out else ""
-    return f"auto tried (mean LM in brackets): {listed}; it took {best.candidate.name}{after}{rows}"
+    return f"auto tried (in brackets what a cell loses of 1, LM): {listed}; it took {best.candidate.name}{after}{rows}"

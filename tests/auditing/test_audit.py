@@ -118,7 +118,7 @@ def test_what_the_package_does_not_read_is_named_as_judged_once(patients):
     shown = {"beta_likeness": 2, "proximity": {"epsilon": 2, "m": 2}, "threshold": {"default": 0.5, "0": 0.1}}
     (audit,) = ldiv_db.check(patients, "patients", "sex", "cost", [{n: v} for n, v in shown.items()], twice=True)
     assert [(verdict.second, verdict.once) for verdict in audit.verdicts] == [(None, second_reading.UNREAD)] * 3
-    assert all(line.startswith("no second reading of ") for line in audit.readings) and len(audit.readings) == 3
+    assert all(line.startswith("not judged again: ") for line in audit.readings) and len(audit.readings) == 3
 
 
 def test_what_is_said_quotes_no_value(patients):
@@ -238,7 +238,9 @@ def test_runs_are_read_twice_wherever_they_go(patients, tmp_path, target):
         target = {"file": target, "table": "release"}
     result = api.run(patients, {**POLICY, "target": target}, tmp_path)
     assert [(entry["second_reading"], entry["read_once"]) for entry in result.as_dict()["requirements"]] == [(0, None)]
-    assert result.audits[0].readings == ["second reading, by the dbt package's tests: the same verdict on distinct l=3"]
+    assert result.audits[0].readings == [
+        "judged again, by other SQL (the dbt package's tests): the same verdict on distinct l=3"
+    ]
 
 
 @pytest.mark.parametrize("which", some([(SECOND,), (FIRST,)]))

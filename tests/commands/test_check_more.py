@@ -53,8 +53,8 @@ def test_a_second_reading_is_told(bed3: Any) -> None:
         (3, None), (None, "the dbt package cannot read it")
     ]  # fmt: skip
     said = check(bed3, *asked).out
-    assert "second reading, by the dbt package's tests: the same verdict on distinct l=2" in said
-    assert "no second reading of beta_likeness" in said
+    assert "judged again, by other SQL (the dbt package's tests): the same verdict on distinct l=2" in said
+    assert "not judged again: beta_likeness" in said
 
 
 #: The worst that is reached, in which class of how many rows, and how far that is from what is asked.

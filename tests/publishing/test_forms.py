@@ -14,6 +14,8 @@ import yaml
 from strategies import some
 from tables import fill
 
+import ldiv_db
+
 FILES = ("release.duckdb", "release.parquet", "release.csv")
 BOUNDS = {"bounds": True}
 SETS_OF_NUMBERS = {"age": {"numeric": True, "recode": "set"}}
@@ -274,3 +276,27 @@ def test_a_file_holds_no_value_that_was_generalised(secrets: Any) -> None:
     assert DROPPED.search(content) is None and b"Towntown" not in content and b"Region" in content
     incomes = [7_000_001 + i * i * 31 for i in range(200)]
     assert not [i for i in incomes if i.to_bytes(8, "little") in content or str(i).encode() in content]
+
+
+@pytest.mark.parametrize("output", [{}, BOUNDS])
+@pytest.mark.parametrize("counted", [False, True])
+def test_rows_are_shown_before_and_after_to_whoever_may_see_values(con, output, counted):
+    rows = [(age, town, "abcd"[age % 4]) for age in range(20, 60) for town in ["x", None]] * (1 + counted)
+    fill(con, "people", {"age": "INTEGER", "town": "VARCHAR", "s": "VARCHAR"}, rows)
+    policy = {"source": "people", "target": {"table": "out", "if_exists": "replace"}, "sensitive": ["s"], "seed": 1}
+    policy |= {"quasi_identifiers": {"age": {"numeric": True}, "town": {"recode": "set"}}, "require": [{"distinct": 3}]}
+    policy |= {"output": output, "algorithm": "topdown"}
+    found = ldiv_db.run(con, policy, show_values=True)
+    age, town, s = found.examples
+    before = list(zip(age.before, town.before, s.before, strict=True))
+    assert len(before) == 3 and {*before} <= {(str(a), t or "NULL", v) for a, t, v in rows}
+    columns = "age_min || ' .. ' || age_max" if output else "age"
+    written = con.execute(f"SELECT {columns}, coalesce(town, 'NULL'), s FROM out").fetchall()
+    assert {*zip(age.after, town.after, s.after, strict=True)} <= {*written}
+    for was, now in zip(age.before, age.after, strict=True):
+        low, *high = (int(text) for text in re.findall(r"\d+", now))
+        assert low <= int(was) <= (high or [low])[0]
+    assert all(was in now for was, now in zip(town.before, town.after, strict=True) if now != "*")
+    hidden = ldiv_db.run(con, policy)
+    assert "before → after" in str(found) and "before → after" not in str(hidden) and not hidden.examples
+    assert found.as_dict().keys() == hidden.as_dict().keys()  # for the screen alone
