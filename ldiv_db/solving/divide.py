@@ -17,7 +17,7 @@ split is a part.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ldiv_db.algorithms.base import Algorithm, Task
 from ldiv_db.algorithms.bsgi.bisection import DEPTH, PART, RANKED, SIMPLE, Position, fill_root
@@ -26,6 +26,7 @@ from ldiv_db.algorithms.costs import lm_measures, span_costs
 from ldiv_db.algorithms.eligibility import quotas
 from ldiv_db.algorithms.local.class_checker import ClassChecker
 from ldiv_db.algorithms.local.mondrian import Mondrian, widths_of
+from ldiv_db.database.counted import WEIGHT
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.recoding.encoded import NUMBER_SCALE
@@ -58,12 +59,14 @@ def _positions(task: Task) -> list[Grained]:
 class Nodes(EngineFlow):
     """The `nodes` that are still to be split, at first one that has all the rows, perhaps of so many `classes`.
 
-    `parts` is all that is settled, with the number of its `node`.
+    Of classes equal rows are one, with its weight. `parts` is all that is settled, with the number of its `node`.
     """
 
     def __init__(self, task: Task, rows: Relation, classes: int | None = None) -> None:
         super().__init__(task.engine, "solving", positions=_positions(task), sensitive=task.encoded.sensitive)
-        self.step("nodes", "start_nodes", rows=rows, classes=classes)
+        encoded = task.encoded
+        codes = [*(axis.code for axis in encoded.axes), *(key.code for key in encoded.sensitive)]
+        self.step("nodes", "start_nodes", rows=rows, classes=classes, codes=codes)
         self.parts: Relation | None = None
 
     def settle(self, numbers: Sequence[int]) -> None:
@@ -193,10 +196,14 @@ class HalvedNodes(Nodes):
 
 @dataclass(frozen=True)
 class Division:
-    """The parts (node, rows), in an order given by content, and their rows with the number of their `node`."""
+    """The parts (node, rows), in an order given by content, and their rows with the number of their `node`.
+
+    A row stands for as many as its column `weight` says, if there is one.
+    """
 
     parts: list[tuple[int, int]]
     rows: Relation
+    weight: Identifier | None = None
 
 
 def why_whole(task: Task, algorithm: Algorithm) -> str:
@@ -249,7 +256,8 @@ def _in_classes(task: Task, algorithm: Bsgi, part_rows: int) -> Division:
         task.engine.drop(rows)
     parts = _split_classes(task, nodes, l, classes, part_rows)
     last = {node for node, _ in parts if node & (node + 1) == 0}  # the right side of every split above it
-    return _divided(nodes, [(node, size * l + (beyond if node in last else 0)) for node, size in parts])
+    found = _divided(nodes, [(node, size * l + (beyond if node in last else 0)) for node, size in parts])
+    return replace(found, weight=WEIGHT)
 
 
 def _split_classes(task: Task, rows: Nodes, l: int, classes: int, part_rows: int) -> list[tuple[int, int]]:
@@ -258,7 +266,7 @@ def _split_classes(task: Task, rows: Nodes, l: int, classes: int, part_rows: int
     depth = -(-(classes - 1).bit_length() * DEPTH // 100)  # as far as the whole table's go: uneven where that pays
     level, parts, nodes = 0, list[tuple[int, int]](), [(1, classes)]
     part = PART if most * PART >= 100 * l else 50
-    rows.know(**span_costs(task, lm_measures(task)), l=l, part=part, ranked=RANKED, simple=SIMPLE, weight=None)
+    rows.know(**span_costs(task, lm_measures(task)), l=l, part=part, ranked=RANKED, simple=SIMPLE, weight=WEIGHT)
     while True:
         small = [(node, size) for node, size in nodes if size <= most]
         rows.settle([node for node, _ in small])

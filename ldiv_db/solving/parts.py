@@ -21,7 +21,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import compared_by_bytes
 from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.frames import Packed, pack, unpack
-from ldiv_db.database.names import Relation
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.release_columns import Form
 from ldiv_db.recoding.axes import among
 from ldiv_db.recoding.encoded import Encoded
@@ -52,6 +52,8 @@ class PartJob:
     tables: Mapping[Relation, Packed] | None = None
     #: Whether parts are cells of cross-tables, all of whose rows are published.
     in_cells: bool = False
+    #: The column of how many rows each of those of a part stands for, None for one.
+    weight: Identifier | None = None
 
     def carried(self, engine: Engine, folder: Path | None = None) -> PartJob:
         """The same with the tables that it refers to; on the way they are written to a private folder in `folder`."""
@@ -126,7 +128,7 @@ def solve_part(
     of all parts it is that of a `node`; its rows are numbered among themselves, as algorithms expect."""
     codes = {"axes": work.encoded.axes, "sensitive": work.encoded.sensitive}
     with engine.scope() as scope:
-        params = {"node": node, "of_node": node is not None}
+        params = {"node": node, "of_node": node is not None, "weight": work.weight}
         part = engine.materialise("part", "solving/list_part", rows=rows, **codes, **params)
         plan = solve(work, part_task(work, engine, part, progress, report))
         named = engine.join(

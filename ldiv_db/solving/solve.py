@@ -103,7 +103,7 @@ class PartwiseSolver:
         """The parts' classes, numbered one part after the other."""
         engine, feasible = task.engine, algorithm.check(task)
         improves = algorithm.name not in TRADED and task.encoded.row_count < MANY_ROWS
-        work = work_of(task, algorithm, self.effort if improves else LEAST)
+        work = replace(work_of(task, algorithm, self.effort if improves else LEAST), weight=division.weight)
         small = task.encoded.size <= self.part_rows  # of cells: few rows are solved before a worker has started
         workers = 1 if small else workers_for(self.workers, engine, len(division.parts))
         assigned, searches = solve_parts(work, task, division, workers)
