@@ -28,6 +28,7 @@ from typing import Any
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, NamedAfter, Relation
+from ldiv_db.database.queries import Where
 from ldiv_db.measuring.resolve import ResolvedColumn
 from ldiv_db.recoding.loss import DivergenceSample
 
@@ -51,12 +52,12 @@ _BATCH_PAIRS = 10_000_000
 
 @dataclass(frozen=True)
 class PrefixStep:
-    """A column, one level of the tries, with the names of its working columns."""
+    """A column, one level of the tries, with the name of its prefixes."""
 
     column: ResolvedColumn
     number: int
 
-    prefix, flag, previous = (NamedAfter(f"{name}_{{0.number}}") for name in ("prefix", "flag", "previous"))
+    prefix = NamedAfter("prefix_{0.number}")
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,15 @@ class PrefixTrees:
     boxes: Relation
     grain: int
 
+    def nodes(self, flow: EngineFlow, rows: Relation) -> Relation:
+        """The levels (level, parent, prefix, code) of the trie of some cells, or published combinations."""
+        prefixes = [None, *(step.prefix for step in self.steps)]
+        levels = [
+            {"parent": parent, "prefix": step.prefix, "code": step.column.code}
+            for parent, step in zip(prefixes, self.steps, strict=False)
+        ]
+        return flow.step("nodes", "list_nodes", rows=rows, levels=levels)
+
     @property
     def last(self) -> Identifier:
         """The numbers of whole combinations."""
@@ -80,13 +90,16 @@ class PrefixTrees:
 def grow_tries(
     engine: Engine, columns: Sequence[ResolvedColumn], cells: Relation, numbered: Relation, rows: int, published: int
 ) -> PrefixTrees:
-    """The tries of the source's `cells` (`rows` rows) and of `numbered` (`published` rows, values by number)."""
+    """The tries of the source's `cells` (`rows` rows) and of `numbered` (`published` rows, values by number).
+
+    The cells are dropped: their trie has them.
+    """
     grain = 2 ** (_MASS_BITS - max(rows, published).bit_length())
     boxes = engine.materialise("boxes", "measuring/list_boxes", numbered=numbered, columns=columns, grain=float(grain))
     steps = _steps(engine, columns, rows)
     cell_trie = engine.materialise("cell_trie", "measuring/number_prefixes", rows=cells, steps=steps)
     box_trie = engine.materialise("box_trie", "measuring/number_prefixes", rows=boxes, steps=steps)
-    engine.drop(boxes)
+    engine.drop(boxes, cells)
     return PrefixTrees(steps, cell_trie, box_trie, grain)
 
 
@@ -155,7 +168,7 @@ def _sample(flow: EngineFlow, counted: Relation, rows: int, size: int | None) ->
 
 def _pairs(flow: EngineFlow, tries: PrefixTrees, cells: Relation, boxes: Relation) -> Relation:
     """The prefixes of these cells and of the published combinations that cover them."""
-    flow.know(cells=cells, boxes=boxes)
+    flow.know(cells=cells, boxes=boxes, cell_nodes=tries.nodes(flow, cells), box_nodes=tries.nodes(flow, boxes))
     return _descend(flow, tries, "pairs", lambda step: {"spans": step.column.spans})
 
 
@@ -163,12 +176,11 @@ def _descend(
     flow: EngineFlow, tries: PrefixTrees, what: str, params: Callable[[PrefixStep], dict[str, Any]]
 ) -> Relation:
     """The TEMP table of what `extend_...` finds for whole combinations: level by level of the tries."""
-    found, parent = None, None
+    found = None
     for step in tries.steps:
-        names = {"code": step.column.code, "parent": parent, "prefix": step.prefix}
-        longer = flow.step(f"{what}_{step.number}", f"extend_{what}", found=found, **names, **params(step))
+        longer = flow.step(f"{what}_{step.number}", f"extend_{what}", found=found, level=step.number, **params(step))
         flow.engine.drop(*([found] if found else []))  # a row for every pair of prefixes, once a column
-        found, parent = longer, step.prefix
+        found = longer
     if found is None:
         raise AssertionError("tries have a level at least")
     return found
@@ -201,10 +213,18 @@ def measure_queries(
     `progress` hears how many are answered.
     """
     batch = max(1, _BATCH_PAIRS // max(1, engine.count(tries.boxes)))
+    names = ["query", "anchor", *(f"{column.code.name}_{what}" for column in columns for what in ("width", "shift"))]
     answers: list[tuple[int, float]] = []
-    for start in range(0, len(draws), batch):
-        progress(start, len(draws))
-        answers += _answer(engine, columns, tries, draws[start : start + batch])
+    with engine.scope():
+        loaded = engine.load("draws", dict.fromkeys(names, "BIGINT"), draws)
+        flow = EngineFlow(engine, "measuring", cells=tries.cells, boxes=tries.boxes, prefix=tries.last)
+        anchors = flow.step("anchors", "draw_anchors", draws=loaded, columns=columns)
+        flow.know(cell_nodes=tries.nodes(flow, tries.cells), box_nodes=tries.nodes(flow, tries.boxes))
+        for start in range(0, len(draws), batch):
+            progress(start, len(draws))
+            among = (Where("query", start, ">="), Where("query", start + batch, "<"))
+            with engine.scope():
+                answers += _answer(flow, columns, tries, engine.select("drawn", anchors, where=among))
     errors, bound = relative_errors(answers, rows), _bound(rows)
     floored = sum(answer < bound for answer, _ in answers)
     mean = math.fsum(errors) / len(draws)
@@ -231,23 +251,20 @@ def nine_tenths(errors: Sequence[float]) -> float:
 
 
 def _answer(
-    engine: Engine, columns: Sequence[ResolvedColumn], tries: PrefixTrees, draws: Sequence[Sequence[int]]
+    flow: EngineFlow, columns: Sequence[ResolvedColumn], tries: PrefixTrees, anchors: Relation
 ) -> list[tuple[int, float]]:
-    names = ["query", "anchor", *(f"{column.code.name}_{what}" for column in columns for what in ("width", "shift"))]
-    with engine.scope():
-        loaded = engine.load("draws", dict.fromkeys(names, "BIGINT"), draws)
-        flow = EngineFlow(engine, "measuring", draws=loaded, cells=tries.cells, boxes=tries.boxes, columns=columns)
-        anchors = flow.step("anchors", "draw_anchors")
-        asked = {column.name: _ask(engine, anchors, column) for column in columns}
+    """The answers and the estimates of some queries, by their anchors."""
+    asked = {column.name: _ask(flow.engine, anchors, column) for column in columns}
 
-        def of_cells(step: PrefixStep) -> dict[str, Any]:
-            return {"asked": asked[step.column.name]}
+    def of_cells(step: PrefixStep) -> dict[str, Any]:
+        return {"asked": asked[step.column.name]}
 
-        def of_boxes(step: PrefixStep) -> dict[str, Any]:
-            return of_cells(step) | {"spans": step.column.spans, "weights": step.column.weights}
+    def of_boxes(step: PrefixStep) -> dict[str, Any]:
+        return of_cells(step) | {"spans": step.column.spans, "weights": step.column.weights}
 
-        flow.know(answered=_descend(flow, tries, "answers", of_cells), shared=_descend(flow, tries, "shares", of_boxes))
-        pairs = flow.rows("list_answers", prefix=tries.last, unit=float(ESTIMATE_UNIT))
+    answered = _descend(flow, tries, "answers", of_cells)
+    shared = _descend(flow, tries, "shares", of_boxes)
+    pairs = flow.rows("list_answers", answered=answered, shared=shared, unit=float(ESTIMATE_UNIT))
     return [(int(answer), int(estimate) / ESTIMATE_UNIT) for answer, estimate in pairs]
 
 
