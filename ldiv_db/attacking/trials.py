@@ -160,13 +160,13 @@ class TrialPeople:
             self.table.engine.drop(of_control)
         return drawn
 
-    def drawn_of(self, key: str, most: int) -> Relation:
-        """So many of the targets or of the control, the latter marked as such."""
+    def drawn_of(self, key: str, most: int, all: bool = False) -> Relation:
+        """So many of the targets or of the control, the latter marked as such; `all` of them without numbers."""
         engine, people = self.table.engine, self.table.known.people[key]
         names = {column.name.lower(): column.name for column in columns_of(engine, people)}
         known = [replace(axis, known=Identifier(names[axis.name.lower()])) for axis in self.axes]
         secrets = [replace(secret, column=Identifier(names[secret.column.name.lower()])) for secret in self.secrets]
-        params = {"axes": known, "secrets": secrets, "seed": self.seed, "most": most}
+        params = {"axes": known, "secrets": secrets, "seed": self.seed, "most": most, "all": all}
         with read_exactly(engine, people) as read:
             template, control = "attacking/trials/draw_people", int(key == "control")
             return engine.materialise("drawn", template, people=read, control=control, **params)

@@ -12,8 +12,8 @@ from strategies import draws, search, some
 from tables import fill
 
 import ldiv_db
-from ldiv_db.attacking import article29 as singling_out
-from ldiv_db.attacking.article29 import SETS, _drawn_sets
+from ldiv_db.attacking import singling_out
+from ldiv_db.attacking.singling_out import SETS, _drawn_sets
 from ldiv_db.attacking.trials import Tried, risk_beyond
 
 NAMES = ["singling out by one column", "singling out by several columns", "linkability", "inference"]
@@ -156,9 +156,10 @@ def distinct(predicates):
 
 @search(2, draw=draws)
 def test_successes_are_those_of_brute_force(con, tmp_path, draw):
-    """With so many sets of columns at once."""
+    """With so many sets of columns at once, and where a part of the predicates is too few."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(singling_out, "_AT_ONCE", draw.choice([1, 4, 100]))
+        patch.setattr(singling_out, "_ROWS", draw.choice([1, 100_000]))
         compare_with_brute_force(con, tmp_path, draw)
 
 
@@ -272,6 +273,24 @@ def test_people_and_guesses_are_drawn_by_md5(con):
     guesses = [values[number(seed, i, "first_row", len(release))] for i in range(1, 26)]
     right = sum(guess == person[2] for guess, person in zip(guesses, chosen, strict=True))
     assert counts(result, "inference", "random_") == (25, right)
+
+
+def test_of_many_rows_a_part_of_the_predicates_is_looked_at(con, monkeypatch):
+    """The rate among those that are drawn from it is that among all, within its interval."""
+    targets = random_people(5, 60)
+    rows = [(f"[{age - i % 4}-{age + i % 5}]", zip_code, s) for i, (age, zip_code, s) in enumerate(targets)]
+    place(con, rows, targets)
+
+    def tried(tries):
+        return ldiv_db.attack(con, "t", policy=POLICY, targets="targets", tries=tries)
+
+    every = tried(500)
+    monkeypatch.setattr(singling_out, "_ROWS", 25)
+    some, (all_of_them, right) = tried(25), counts(every, NAMES[1])
+    assert all_of_them > 2 * 25 and 0 < right < all_of_them and counts(some, NAMES[1])[0] == 25
+    low, high = found(some, NAMES[1]).figures["interval"]
+    assert low <= right / all_of_them <= high
+    assert counts(some, NAMES[0])[0] == min(25, counts(every, NAMES[0])[0])
 
 
 @pytest.mark.slow
