@@ -254,6 +254,11 @@ class AttackedTable:
         found, self.lost[key] = self._encoded[people]
         return found
 
+    def cells(self, key: str) -> Relation | None:
+        """The different combinations of these people's values, where they are encoded."""
+        found = self._encoded.get(self.known.people[key])
+        return found and found[0].cells
+
     def count_lost(self, key: str) -> None:
         """Tell who of these people stands in no class, if it was not told."""
         people = self.known.people[key]

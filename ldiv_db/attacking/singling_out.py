@@ -92,7 +92,9 @@ def singling_out(people: TrialPeople) -> Iterator[Attack]:
             named = (*(column.column.name for column in columns), "uses_value", "kind", "class_no")
             both = table.engine.select("both", chosen, *named)
             table.engine.extend(both, random, *named)
-            everybody = _counted(people, people.drawn_of("targets", people.targets, all=True), secret)
+            flow.drop("rows", "texts")
+            drawn = people.drawn_of("targets", people.targets, all=True)
+            everybody = _counted(people, drawn, secret, table.cells("targets"))
             tried = _right(people, both, everybody, _TIMES)
             pairs = _against_control(people, chosen, secret, tried)
         measure = "share of predicates that fit one person"
@@ -142,15 +144,19 @@ def _against_control(
     return {kind: (tried[kind], control[kind]) for kind in KINDS}
 
 
-def _counted(people: TrialPeople, drawn: Relation, secret: Renamed) -> tuple[Relation, Relation]:
+def _counted(
+    people: TrialPeople, drawn: Relation, secret: Renamed, cells: Relation | None = None
+) -> tuple[Relation, Relation]:
     """People as predicates are held against them: (cell_no, people, the known values) and (cell_no, value, rows).
 
-    So many people of a cell have the sensitive value.
+    So many people of a cell have the sensitive value. The `drawn` people are dropped; `cells` may be known.
     """
     engine = people.table.engine
-    cells = list_cells(engine, people.axes, drawn)
-    placed = people.placed(drawn, cells, people.axes)
-    return cells, engine.count_groups("secrets", placed, "cell_no", (secret.alias.name, "value"))
+    found = cells or list_cells(engine, people.axes, drawn)
+    placed = people.placed(drawn, found, people.axes)
+    secrets = engine.count_groups("secrets", placed, "cell_no", (secret.alias.name, "value"))
+    engine.drop(drawn, placed)
+    return found, secrets
 
 
 def _right(people: TrialPeople, predicates: Relation, everybody: tuple[Relation, Relation], times: int = 1) -> Counts:
