@@ -6,6 +6,8 @@ import pytest
 import ldiv_db
 from ldiv_db.algorithms.cuts import boxes as cut_boxes
 
+pytestmark = pytest.mark.usefixtures("no_remedies")
+
 ROWS = 800
 POLICY = {
     "source": "people",

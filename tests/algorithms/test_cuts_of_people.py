@@ -208,7 +208,6 @@ def test_people_of_a_population_are_those_whom_all_labels_of_a_sequence_cover(co
     result = run(con, tmp_path, trees, found, asked, "aligned", algorithm="incognito")
     (level,) = result.search["levels"]
     assert level["cost"] == pytest.approx(float(best))
-    run(con, tmp_path, trees, found, asked, "aligned", algorithm="tds")
     policy = run(con, tmp_path, trees, found, [{"k": 2}], "aligned", algorithm="topdown", told=True)
     audit = ldiv_db.check(con, "out.released", policy=policy | {"require": asked[1:]}, folder=tmp_path)
     shown = defaultdict(list)
@@ -223,8 +222,8 @@ def test_people_of_a_population_are_those_whom_all_labels_of_a_sequence_cover(co
 
 
 @pytest.mark.parametrize("algorithm", some(["tds", "incognito", "annealing"]))
-@pytest.mark.parametrize("rows", ["together", "aligned"])
-@search(2, draw=seeded)
+@pytest.mark.parametrize("rows", some(["aligned", "together"]))
+@search(1, draw=seeded)
 def test_other_recodings_of_people_hold(con, tmp_path, algorithm, rows, draw):
     trees = [draw.choice(TREES) for _ in range(2)]
     found = people(draw, trees, 3)

@@ -11,7 +11,7 @@ import duckdb
 import oracle
 import pytest
 from hypothesis import strategies as st
-from strategies import search, seeds
+from strategies import search, seeds, some
 from tables import fill
 from test_transparent_groups import groups_of_places
 
@@ -33,7 +33,7 @@ def test_harmless_rows_are_seated_as_if_each_had_a_value_of_its_own(counts, data
         assert 0 <= quota <= (n if i in free else min(n, groups))
 
 
-@pytest.mark.parametrize("values", [(1, 1, 2, 2, 3), (1, 2, 2, 3, 3)])
+@pytest.mark.parametrize("values", some([[1, 1, 2, 2, 3], [1, 2, 2, 3, 3]]))
 def test_nobodys_row_is_surer_than_its_share_where_groups_with_two_rows_of_a_person_are_given_up(con, values):
     """All ways to give the values to the rows of people, and all orders in which coins deal these."""
     whose = (0, 0, 1, 1, 2)
@@ -58,7 +58,7 @@ def test_nobodys_row_is_surer_than_its_share_where_groups_with_two_rows_of_a_per
 SPELLED = ["flu", "Flu", "hiv", "HIV ", "cold", "gout", "none", "None", "none", "none", "none"]
 
 
-@search(2, seed=seeds)
+@search(1, seed=seeds)
 def test_random_tables_of_people(seed):
     draw, con = random.Random(seed), duckdb.connect(config={"threads": 1})
     rows = [
@@ -94,7 +94,7 @@ def test_random_tables_of_people(seed):
     assert all(one.holds is not False for one in ldiv_db.attack(con, "pub_1_qid", policy=policy).attacks)
 
 
-@search(2, seed=seeds)
+@search(1, seed=seeds)
 def test_random_tables_of_sets(seed):
     """No member stands in more than 1/l of a group's sets, and most rows are published; harmless ones may."""
     draw, con = random.Random(seed), duckdb.connect(config={"threads": 1})

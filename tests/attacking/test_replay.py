@@ -17,6 +17,8 @@ from ldiv_db import Replay
 from ldiv_db.attacking.replay import arrange, consistent_worlds, count_arrangements
 from ldiv_db.database.errors import PolicyError
 
+pytestmark = pytest.mark.usefixtures("no_remedies")
+
 TREE = {"taxonomy": {"ranges": [10, 20, 40, 80], "origin": 0}}
 NUMBER = {"numeric": True}
 

@@ -21,6 +21,8 @@ from ldiv_db.require import Entropy
 from ldiv_db.running import tables, tasks
 from tests.running import schemas, test_aligned
 
+pytestmark = pytest.mark.usefixtures("no_remedies")
+
 EACH = ({"distinct": 3}, {"entropy": 2.2}, {"recursive": {"c": 2, "l": 2}}, {"frequency": 2})
 NAMES = ("patients", "stays", "labs")
 #: Each reading, broken so that rows at all positions are one class.

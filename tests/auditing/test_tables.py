@@ -44,7 +44,7 @@ def run(con: Any, **changes: Any) -> Any:
 def published() -> Iterator[tuple[Any, Any]]:
     """A clinic whose tables are published, and what the run said."""
     with duckdb.connect(config={"threads": 1}) as con:
-        fill(con, NAMES, drawn(random.Random(4), NAMES, 26, values="abcdefghij"))
+        fill(con, NAMES, drawn(random.Random(4), NAMES, 16, values="abcdefghij"))
         yield con, run(con, require=GOOD)
 
 

@@ -146,9 +146,10 @@ def test_all_tables_are_those_of_a_database_or_a_schema(clinic: Bed) -> None:
     with duckdb.connect(str(clinic.database)) as con:
         con.execute("DROP TABLE scans; CREATE VIEW seen AS FROM stays")
         con.execute("CREATE SCHEMA other; CREATE TABLE other.lone AS SELECT 1 AS a")
-    written = clinic.folder / "all.yml"
-    assert tables_of(clinic.call("profile", clinic.database, "main", "--policy", written, "--json")) == KINDS
-    written.write_text(yaml.safe_dump(yaml.safe_load(written.read_text()) | {"algorithm": "topdown"}))
+    assert tables_of(clinic.call("profile", clinic.database, "main", "--json")) == KINDS
+    asked = {"source": "patients", "target": "shown", "quasi_identifiers": {"age": {"numeric": True}}, "sensitive": []}
+    asked |= {"identifiers": ["no", "who"], "require": [{"k": 2}], "algorithm": "topdown"}
+    written = clinic.write("alone.yml", yaml.safe_dump(asked))
     assert clinic.call("run", clinic.database, written).code == 0
     with duckdb.connect(str(clinic.database)) as con:
         con.execute("DROP TABLE other.lone")

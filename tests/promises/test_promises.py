@@ -295,7 +295,7 @@ def test_attacks_gain_no_more_than_was_promised(release: Release) -> None:
     assert not any(attack.holds is False for attack in release.attacks)
 
 
-@in_turn(0, of=12)
+@in_turn(12)
 @asked_of(lambda c: (c.tables, c.time) == ("one", "once") and c.place in ("database", "sqlite") and c.form in FORMS)
 def test_a_report_tells_of_the_run(release: Release) -> None:
     with release.home.reading("stays") as (con, table):
@@ -304,7 +304,7 @@ def test_a_report_tells_of_the_run(release: Release) -> None:
     assert told["rows"] == len(release.rows) and told["holds"] in (True, None)
 
 
-@in_turn(1)
+@in_turn(4)
 def test_no_error_tells_a_value_of_the_data(release: Release) -> None:
     home, too_much = release.home, {"require": [{"frequency": 50}]}
     if release.decomposes:

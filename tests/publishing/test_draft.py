@@ -42,6 +42,8 @@ from ldiv_db.recoding.encode import read_source
 from ldiv_db.recoding.recode import Assignment, plan_recoding
 from ldiv_db.running.release_classes import ClassesDraft
 
+pytestmark = pytest.mark.usefixtures("no_remedies")
+
 #: Values of a sensitive attribute: of text with NULL and what a collation holds equal, and of numbers.
 WORDS, NUMBERS = ("flu", "Flu", "", "HIV", "ü", None), (-2, 0, 10, 9, None)
 COLUMNS = {

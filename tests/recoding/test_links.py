@@ -7,6 +7,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from strategies import some
 
 import ldiv_db
 
@@ -69,10 +70,10 @@ def test_a_key_of_several_columns_links_as_one_made_by_hand_does() -> None:
     assert ldiv_db.check(con, policy=policy_of()).holds
     (loss,) = [one for one in ldiv_db.measure(con, policy=policy_of()).joins if one.child == "returns"]
     assert (loss.rows_in, loss.rows_published) == (64, 64)
-    assert ldiv_db.attack(con, policy=policy_of()).as_dict()
 
 
-def test_a_key_of_several_columns_links_where_one_row_is_known() -> None:
+@pytest.mark.parametrize("is_whole", some([False, True]))
+def test_a_key_of_several_columns_links_where_one_row_is_known(is_whole: bool) -> None:
     con, policy = shop(8), policy_of() | {"known": 1, "algorithm": "auto"}
     policy["tables"]["orders"] |= {"quasi_identifiers": {"day": {}}, "identifiers": []}  # a number, as is found
     for name in ("orders", "lines"):
@@ -82,7 +83,10 @@ def test_a_key_of_several_columns_links_where_one_row_is_known() -> None:
     assert len(con.execute(rows).fetchall()) == 32
     assert ldiv_db.check(con, policy=policy).holds
     worst = max(one.gains[0].gain for one in ldiv_db.attack(con, policy=policy).attacks if one.name == "prosecutor")
-    assert ldiv_db.report(con, policy=policy).as_dict()["statement"]["largest_risk"] == worst <= 1 / 3
+    assert worst <= 1 / 3
+    if not is_whole:
+        return
+    assert ldiv_db.report(con, policy=policy).as_dict()["statement"]["largest_risk"] == worst
     told = ldiv_db.explore(con, policy, k=[3], workers=1).done
     assert [one.risk.prosecutor for one in told] == [pytest.approx(worst)]
 
@@ -136,14 +140,16 @@ def test_a_query_that_stands_as_a_name_is_told_where_it_belongs() -> None:
 
 @pytest.mark.parametrize(
     ("change", "gone"),
-    [
-        (
-            "INSERT INTO orders VALUES (NULL, 999, 1), (77, 998, 1); INSERT INTO lines VALUES (999, 0, 'a');"
-            " INSERT INTO returns VALUES (NULL, 1, 'a'), (7, NULL, 'a'), (7, 77, 'a')",
-            (2, 1, 3),
-        ),
-        ("DELETE FROM customers WHERE customer >= 1008", (16, 48, 32)),
-    ],
+    some(
+        [
+            (
+                "INSERT INTO orders VALUES (NULL, 999, 1), (77, 998, 1); INSERT INTO lines VALUES (999, 0, 'a');"
+                " INSERT INTO returns VALUES (NULL, 1, 'a'), (7, NULL, 'a'), (7, 77, 'a')",
+                (2, 1, 3),
+            ),
+            ("DELETE FROM customers WHERE customer >= 1008", (16, 48, 32)),
+        ]
+    ),
 )
 def test_rows_of_nobody_are_left_out_as_a_policy_says_and_counted(change: str, gone: tuple[int, int, int]) -> None:
     con = shop()

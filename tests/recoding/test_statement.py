@@ -27,6 +27,8 @@ from ldiv_db.database.traits_there import DIALECTS
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.recoding.statement import find_run, recoding_sql
 
+pytestmark = pytest.mark.usefixtures("no_remedies")
+
 COLUMNS = {
     "select": "VARCHAR", 'my "age"': "INTEGER", "zip code": "VARCHAR", "born": "DATE", "größe": "SMALLINT",
     "group": "VARCHAR", "o'k": "VARCHAR",

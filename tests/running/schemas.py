@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 import duckdb
+import tables
 
 from tests import worlds
 
@@ -72,8 +73,6 @@ def fill(con: duckdb.DuckDBPyConnection, names: Sequence[str], people: Mapping[i
         "scans": "no INT, stay VARCHAR, age INT, value VARCHAR",
         "visits": "no INT, who INT, age INT, value VARCHAR",
     }
-    for name in names:
-        con.execute(f"CREATE OR REPLACE TABLE {name} ({made[name]})")
     rows: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
     for person, tree in people.items():
         for name, nodes in tree.items():
@@ -89,9 +88,8 @@ def fill(con: duckdb.DuckDBPyConnection, names: Sequence[str], people: Mapping[i
                 rows["labs"] += [(lab, f"s{no}", result) for lab, _, result, _ in below.get("labs", ())]
                 rows["scans"] += [(scan, f"s{no}", *known) for scan, *known, _ in below.get("scans", ())]
     for name in names:
-        shuffled = random.Random(1).sample(rows[name], len(rows[name]))
-        if shuffled:
-            con.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(shuffled[0]))})", shuffled)
+        columns = dict(column.split() for column in made[name].split(", "))
+        tables.fill(con, name, columns, random.Random(1).sample(rows[name], len(rows[name])))
 
 
 def policy_of(names: Sequence[str], **changes: Any) -> dict[str, Any]:

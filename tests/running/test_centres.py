@@ -8,11 +8,13 @@ from math import floor, prod
 
 import duckdb
 import pytest
-from strategies import search, seeds
+from strategies import search, seeds, some
 
 import ldiv_db
 from ldiv_db import AuditError, PolicyError
 from ldiv_db.recoding import recode
+
+pytestmark = pytest.mark.usefixtures("no_remedies")
 
 WAYS = ["bsgi", "mondrian", "topdown", "peel"]
 
@@ -177,7 +179,7 @@ def test_rows_that_are_left_out_are_not_told_by_means():
 
 
 @search(1, seed=seeds)
-@pytest.mark.parametrize("centre", CENTRES)
+@pytest.mark.parametrize("centre", some(CENTRES))
 def test_nobody_becomes_more_certain_where_rows_are_in_their_order(seed, centre):
     """All worlds of people with as many rows: each class's labels and means cover who stands behind it, row by row."""
     rng = random.Random(seed)

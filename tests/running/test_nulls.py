@@ -5,6 +5,8 @@ from strategies import some
 
 import ldiv_db
 
+pytestmark = pytest.mark.usefixtures("no_remedies")
+
 COLUMNS = {"age": "INTEGER", "town": "VARCHAR", "secret": "VARCHAR"}
 ROWS = [
     (20, "a", "x"), (None, "a", "y"), (22, None, "x"), (23, "b", "y"),

@@ -13,6 +13,8 @@ from tables import fill
 import ldiv_db
 from ldiv_db import InfeasibleError, PolicyError
 
+pytestmark = pytest.mark.usefixtures("no_remedies")
+
 COLUMNS = {"age": "INTEGER", "zip": "VARCHAR", "note": "VARCHAR"}
 ABLE = ("topdown", "auto", "peel", "mondrian", "stratified", "incognito", "tds", "cuts", "annealing")
 UNABLE = ("bsgi", "tp", "tp_plus", "hilbert", "matching")

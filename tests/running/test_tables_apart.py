@@ -9,8 +9,11 @@ from typing import Any
 
 import duckdb
 import pytest
+from strategies import some
 
 import ldiv_db
+
+pytestmark = pytest.mark.usefixtures("no_remedies")
 
 
 def policy(**changes: Any) -> dict[str, Any]:
@@ -39,26 +42,20 @@ def filled(people: int, ages: int, rng: random.Random) -> duckdb.DuckDBPyConnect
     return con
 
 
-def test_nobody_is_surer_by_all_tables_in_all_worlds() -> None:
+@pytest.mark.parametrize("seed", some([3, 5, 6, 9, 10], 2))
+def test_nobody_is_surer_by_all_tables_in_all_worlds(seed: int) -> None:
     """Every world of both tables at once: who stands behind which row of each, by the labels and classes."""
-    tried = 0
-    for seed in range(12):
-        with filled(5, 3, random.Random(seed)) as con:
-            try:
-                ldiv_db.run(con, policy())
-            except ldiv_db.InfeasibleError:
-                continue
-            ages = dict(con.execute("SELECT who, age FROM people").fetchall())
-            shown = [con.execute(f"SELECT age_{name}, {name} FROM {name}").fetchall() for name in ("illness", "income")]
-        ways = [
-            [way for way in itertools.permutations(rows) if all(covers(row[0], ages[w]) for w, row in enumerate(way))]
-            for rows in shown
-        ]
-        worlds = list(itertools.product(*ways))
-        counts = Counter((who, place, world[place][who][1]) for world in worlds for who in ages for place in (0, 1))
-        assert max(counts.values()) * 2 <= len(worlds)
-        tried += 1
-    assert tried
+    with filled(5, 3, random.Random(seed)) as con:
+        ldiv_db.run(con, policy())
+        ages = dict(con.execute("SELECT who, age FROM people").fetchall())
+        shown = [con.execute(f"SELECT age_{name}, {name} FROM {name}").fetchall() for name in ("illness", "income")]
+    ways = [
+        [way for way in itertools.permutations(rows) if all(covers(row[0], ages[w]) for w, row in enumerate(way))]
+        for rows in shown
+    ]
+    worlds = list(itertools.product(*ways))
+    counts = Counter((who, place, world[place][who][1]) for world in worlds for who in ages for place in (0, 1))
+    assert max(counts.values()) * 2 <= len(worlds)
 
 
 def covers(label: str, age: int) -> bool:

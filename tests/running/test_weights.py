@@ -14,6 +14,8 @@ from ldiv_db.recoding.snapshot import MOST_COUNTED
 from ldiv_db.recoding.statement import find_run, recoding_sql
 from ldiv_db.running.preview import describe_plan
 
+pytestmark = pytest.mark.usefixtures("no_remedies")
+
 SHARES, MONOTONE = {"frequency": "1.9"}, {"distinct": 2}
 #: Every way to plan from counts, with a requirement that it promises.
 WAYS = [

@@ -17,6 +17,8 @@ import ldiv_db
 from ldiv_db.database.errors import InfeasibleError, PolicyError
 from tests.strategies import search, seeded, some
 
+pytestmark = pytest.mark.usefixtures("no_remedies")
+
 TREE = {"prefix": [2, 1]}
 
 

@@ -18,6 +18,8 @@ from tests.running.schemas import CHOICES, drawn, fill, policy_of
 from tests.running.test_aligned import POLICY, visits
 from tests.running.test_aligned import fill as fill_visits
 
+pytestmark = pytest.mark.usefixtures("no_remedies")
+
 ALGORITHMS = ("topdown", "auto")
 REQUIREMENTS: list[dict[str, Any]] = [{"k": 3}, {"frequency": 2}, {"distinct": 2}, {"entropy": 1.5}]
 

@@ -17,6 +17,8 @@ from ldiv_db.database.errors import DatabaseError, InfeasibleError, PolicyError,
 from ldiv_db.solving import workers
 from ldiv_db.solving.solve import combined
 
+pytestmark = pytest.mark.usefixtures("no_remedies")
+
 POLICY = policy_of("mondrian", [{"distinct": 2}], 30)
 
 
