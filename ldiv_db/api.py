@@ -39,6 +39,7 @@ from ldiv_db.measuring.asking.columns import policy_of_table
 from ldiv_db.measuring.measure import Besides, Measurement, MeasureRequest, measure_table, policy_of_source
 from ldiv_db.measuring.profile import Profile, ProfileRequest, profile_table
 from ldiv_db.measuring.tables import TablesMeasurement, measure_tables
+from ldiv_db.policy.limits import publishes_all
 from ldiv_db.policy.parts import Sensitive, TaxonomySpec
 from ldiv_db.policy.published import settled_by
 from ldiv_db.policy.reading import (
@@ -55,7 +56,7 @@ from ldiv_db.policy.sensitive import as_published
 from ldiv_db.policy.settings import QuasiIdentifier
 from ldiv_db.policy.sources import given_name, open_given, open_source
 from ldiv_db.policy.targets import Target
-from ldiv_db.publishing.found import auto_found, left_out_of, recorded_tables
+from ldiv_db.publishing.found import auto_found, is_recorded, left_out_of, recorded_tables
 from ldiv_db.publishing.result import Result
 from ldiv_db.recoding.counting import counting_sql
 from ldiv_db.reporting import enter_forms
@@ -248,7 +249,7 @@ def ask(con: Any, request: AskRequest) -> Answers:
 
     The `policy` of the release says what labels stand for; its source is not read, and the answer says no more than
     the table does. `left_out` is how many rows of the source the table lacks; a ledger in the same database says it
-    as well.
+    as well, and so does a policy under which none can be.
     """
     with working_engine(con, request.listener, request.catalog) as engine:
         return answer_asked(engine, request)
@@ -259,12 +260,17 @@ def answer_asked(engine: Engine, request: AskRequest, reads_ledger: bool = True)
     relation = open_given(engine, request.table, "table")
     _tell(engine, request.listener, ANSWERING, relation)
     name = given_name(request.table, relation)
-    policy = None if request.policy is None else policy_of_table(parse_policy(request.policy), str(relation))
+    written = None if request.policy is None else parse_policy(request.policy)
+    policy = None if written is None else policy_of_table(written, str(relation))
     left_out = request.left_out
     refuse(number_problems(request))
-    if left_out is None and reads_ledger:
+    notes: tuple[str, ...] = ()
+    if left_out is None and reads_ledger and is_recorded(engine, name):
         left_out = left_out_of(engine, name, relation)
-    return answer_of_table(engine, relation, request, policy, left_out, name)
+    elif left_out is None and written is not None and publishes_all(written):
+        left_out, notes = 0, ("under the policy no row is left out: bounds hold if the table is the whole release",)
+    found = answer_of_table(engine, relation, request, policy, left_out, name)
+    return replace(found, notes=(*notes, *found.notes))
 
 
 def counts_sql(policy: Policy | Mapping[str, Any], dialect: str = "duckdb", source: str | None = None) -> str:

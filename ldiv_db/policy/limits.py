@@ -202,5 +202,17 @@ def limit_problems(policy: Policy, *given: str, **said: str) -> Iterator[Problem
             yield from PolicyRule(_as_is(cases), other.key, what, limit.way_out).problems(policy, **said)
 
 
+#: What may leave rows of the source out of a release, or publish others beside.
+_NOT_ALL = (
+    *("algorithms across cells", "individual", "releases over time", "if_exists: append", "suppression", "tables"),
+    *("residue: suppress", "nulls: suppress", "nulls_sensitive: suppress", "population", "decomposition"),
+)
+
+
+def publishes_all(policy: Policy) -> bool:
+    """True if a release under the policy has every row of its source, or there is none."""
+    return not any(FEATURES[name].when(policy) for name in _NOT_ALL)
+
+
 def _as_is(cases: bool | Iterable[Args]) -> When:
     return lambda _: cases

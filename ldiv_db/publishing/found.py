@@ -46,6 +46,11 @@ def left_out_of(engine: Engine, target: str, rows: Table) -> int | None:
     return next((int(left_out) for published, left_out in found if published == engine.count(rows)), None)
 
 
+def is_recorded(engine: Engine, target: str) -> bool:
+    """True if the ledger knows of a run that published the target."""
+    return bool(_last_run(engine, target))
+
+
 def recorded_tables(engine: Engine, target: str, by_nights: bool, knows_one: bool) -> Recorded:
     """What the ledger has of tables that are published; raises PolicyError where it lacks the nights that they have."""
     if by_nights:

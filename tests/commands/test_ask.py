@@ -35,10 +35,22 @@ def test_a_release_answers_within_bounds_here_and_as_a_statement(released: Any) 
     assert round(whole, 9) == len(PATIENTS)
 
 
+def test_a_policy_says_of_a_file_that_nothing_was_left_out_if_nothing_could_be(released: Any) -> None:
+    file = released.folder / "r.parquet"
+    released.sql(f"COPY published.patients TO '{file}'")
+    asked = ["ask", ":memory:", file, QUERY, "--policy", released.policy, "--json"]
+    found = released.call(*asked).json
+    assert found["left_out"] == 0 and "if the table is the whole release" in found["notes"][0]
+    released.write_policy(suppression=0.1)
+    assert released.call(*asked).json["left_out"] is None
+
+
 def test_what_nobody_says_was_left_out_is_not_known(released: Any) -> None:
     released.sql("DELETE FROM published.patients WHERE disease = 'Flu'")
     found = released.call("ask", released.database, "published.patients", QUERY, "--json")
     assert found.json["left_out"] is None and len(found.json["notes"]) == 2
+    more = ["--policy", released.policy, "--json"]
+    assert released.call("ask", released.database, "published.patients", QUERY, *more).json["left_out"] is None
     refused = released.call("ask", released.database, "published.patients", f"{QUERY} HAVING n > 1")
     assert refused.code == 2 and "HAVING is not answered" in refused.err
 

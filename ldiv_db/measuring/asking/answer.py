@@ -101,7 +101,6 @@ def answer(
     question = read_question(request.query)
     table = as_labels(engine, table, policy.quasi_identifiers if policy else None)
     crossed = crossed_columns(question, policy)
-    left_out = 0 if left_out is None and policy and policy.tables_of else left_out  # nothing may leave rows out
     columns, notes = columns_asked(engine, table, [*question.columns, *crossed], policy, Path(request.folder))
     with engine.scope():
         inquiry = Inquiry.of(engine, table, question, columns, crossed)
