@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import duckdb
 import pytest
 
 import ldiv_db
@@ -16,9 +15,8 @@ DATES, WEEKS = {"taxonomy": {"dates": ["day", "month", "quarter", "year", "decad
 TREE = {"taxonomy": {"file": "place.csv"}}
 
 
-def checked(folder: Any, setting: dict[str, Any], labels: list[str | None]) -> bool:
+def checked(con: Any, folder: Any, setting: dict[str, Any], labels: list[str | None]) -> bool:
     """Whether four people, who have a row of each label, may be published so."""
-    con = duckdb.connect(config={"threads": 1})
     con.execute("CREATE SCHEMA published; CREATE TABLE published.visits (who INT, place VARCHAR, illness VARCHAR)")
     rows = [(who, label, f"{who} {label}") for who in range(4) for label in (*labels, labels[0])]
     con.executemany("INSERT INTO published.visits VALUES (?, ?, ?)", rows)
@@ -56,9 +54,11 @@ def checked(folder: Any, setting: dict[str, Any], labels: list[str | None]) -> b
         (TREE, ["Berlin", "Munich", "France"]),
     ],
 )
-def test_labels_that_have_no_value_in_common_may_be_published(tmp_path: Any, setting: Any, labels: Any) -> None:
+def test_labels_that_have_no_value_in_common_may_be_published(
+    con: Any, tmp_path: Any, setting: Any, labels: Any
+) -> None:
     (tmp_path / "place.csv").write_text("Berlin;Germany;*\nMunich;Germany;*\nParis;France;*\n", encoding="utf-8")
-    assert checked(tmp_path, setting, labels)
+    assert checked(con, tmp_path, setting, labels)
 
 
 @pytest.mark.parametrize(
@@ -92,6 +92,6 @@ def test_labels_that_have_no_value_in_common_may_be_published(tmp_path: Any, set
         (TREE, ["Berlin", "London"]),
     ],
 )
-def test_labels_that_have_a_value_in_common_are_refused(tmp_path: Any, setting: Any, labels: Any) -> None:
+def test_labels_that_have_a_value_in_common_are_refused(con: Any, tmp_path: Any, setting: Any, labels: Any) -> None:
     (tmp_path / "place.csv").write_text("Berlin;Germany;*\nMunich;Germany;*\nParis;France;*\n", encoding="utf-8")
-    assert not checked(tmp_path, setting, labels)
+    assert not checked(con, tmp_path, setting, labels)

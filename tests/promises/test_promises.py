@@ -304,7 +304,7 @@ def test_a_report_tells_of_the_run(release: Release) -> None:
     assert told["rows"] == len(release.rows) and told["holds"] in (True, None)
 
 
-@in_turn(4)
+@in_turn(4, of=5)
 def test_no_error_tells_a_value_of_the_data(release: Release) -> None:
     home, too_much = release.home, {"require": [{"frequency": 50}]}
     if release.decomposes:
