@@ -54,7 +54,7 @@ def test_whoever_alone_shows_a_label_is_certain_if_all_others_who_do_are_known_b
     assert certain.figures["people_tried"] == certain.figures["people"] == 4
 
 
-@pytest.mark.parametrize("seed", some(range(40), 4))
+@pytest.mark.parametrize("seed", some(range(40), 2))
 def test_the_largest_posterior_is_that_of_all_worlds(seed: int) -> None:
     rng = random.Random(seed)
     shown = one_row.labelled(rng, drawn(rng, NAMES, rng.randrange(3, 8), values="abcdefgh"))

@@ -45,7 +45,7 @@ def test_a_run_meets_it(con, table, require):
     assert len(stored) == 1 and not any(value in stored[0][1] for value in VALUES)
 
 
-@pytest.mark.parametrize("rows", ["apart", "together", "aligned"])
+@pytest.mark.parametrize("rows", some(["apart", "aligned", "together"], 2))
 def test_auto_is_what_people_and_rows_can_meet_and_the_ledger_tells_it(con, table, rows):
     """Who has many rows makes their value frequent among rows, who have few make theirs frequent among people."""
     people = [(who, 20 + who, who * 7 % 6, n) for who in range(20) for n in range(9 if who == 3 else 1 + who % 2)]

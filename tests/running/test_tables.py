@@ -394,7 +394,9 @@ def test_classes_are_compared_with_all_people_who_have_rows_of_the_table(con: An
     assert verdict.violating_classes == len(oracle.people_violations(rows, "t_closeness", asked))
 
 
-@pytest.mark.parametrize(("of_people", "require", "least"), [(True, "frequency", 2), (True, "k", 2), (False, "k", 2)])
+@pytest.mark.parametrize(
+    ("of_people", "require", "least"), some([(True, "frequency", 2), (False, "k", 2), (True, "k", 2)], 2)
+)
 def test_auto_is_found_without_quasi_identifiers_or_values(of_people: bool, require: str, least: int) -> None:
     con, values = duckdb.connect(config={"threads": 1}), "'ab'[1 + i % 2]"
     con.execute(f"CREATE TABLE patients AS SELECT i AS who, {values} AS sex FROM range(20) t(i)")
