@@ -7,7 +7,8 @@ from dataclasses import replace
 import oracle
 import pytest
 from strategies import some
-from towns import cost, run_on
+from towns import TOWNS, cost, run_on
+from towns import random_rows as of_towns
 
 from ldiv_db.algorithms.local import peel
 from ldiv_db.algorithms.neighbours import passes
@@ -92,3 +93,41 @@ def test_in_the_end_no_trade_is_left_that_saves(seed, require, tmp_path, monkeyp
         for one, other in changed_classes(here, there):
             if one and good(one, require) and good(other, require):
                 assert cost(one) + cost(other) > cost(here) + cost(there) - 1e-3
+
+
+@pytest.mark.parametrize("seed", some([0, 1, 2, 3]))
+def test_every_trade_that_saves_is_found_and_what_it_saves(seed, tmp_path, monkeypatch):
+    """Of all moves and exchanges, by brute force: what is not worked out, as it cannot save, does not."""
+    monkeypatch.setattr(passes, "STEPS", tuple(range(1, 40)))
+    for name in ("RANKED", "TRIED"):
+        monkeypatch.setattr(moves, name, 10**4)
+    heard = []
+
+    def listen(state, trades, assigned):
+        engine, rows = state.task.engine, state.task.encoded.rows
+        coded = {i: (number, TOWNS[town]) for i, number, town in engine.columns(rows, "row_id", "q1", "q2")}
+        found = engine.columns(trades, "row_id", "other_class_id", "other_row_id", "gain")
+        heard.append((coded, engine.columns(assigned, "row_id", "class_id"), found))
+        return choose_good(state, trades, assigned)
+
+    choose_good = moves.choose_good
+    monkeypatch.setattr(moves, "choose_good", listen)
+    run_on(of_towns(seed, 40), tmp_path, [{"distinct": 2}], "peel")
+    coded, assigned, found = heard[0]
+    classes = {}
+    for i, class_id in assigned:
+        classes.setdefault(class_id, []).append(i)
+
+    def total(*some):
+        return 500_000 * sum(cost([coded[i] for i in members]) for members in some)
+
+    best = {}
+    for (_, here), (other, there) in itertools.permutations(classes.items(), 2):
+        for i in here if total(here) else ():
+            rest = [x for x in here if x != i]
+            best[i, other, None] = total(here, there) - total(rest, [*there, i])
+            for j in there:
+                best[i, other, j] = total(here, there) - total([*rest, j], [i, *(x for x in there if x != j)])
+    listed = {(i, other, j): gain for i, other, j, gain in found}
+    assert listed and listed.keys() >= {trade for trade, gain in best.items() if gain > 100}
+    assert all(abs(gain - best[trade]) < 100 for trade, gain in listed.items())
