@@ -22,7 +22,6 @@ from ldiv_db.solving.choose import (
     checked_within,
     fast_candidates,
     leaving,
-    shares_come_first,
     shares_decide,
 )
 from ldiv_db.solving.improve import EFFORTS, LEAST, Effort, Name, stages, told_of_columns
@@ -31,16 +30,16 @@ from ldiv_db.solving.trials import Contest, Solve, Trial, take_best, within
 #: Of a table of up to so many cells `topdown` and `peel` are both tried: the mean LM fell by up to 32 %, and of more
 #: cells (17,500) it rose once.
 SMALL = 5_000
-#: The rows of the sample that algorithms are tried on where there are many, and where that is to be quick.
-SAMPLE, QUICK_SAMPLE = 50_000, 10_000
+#: The rows of the sample that algorithms are tried on where there are many.
+SAMPLE = 50_000
 
 
 class AutoOptions(Options):
     """With `suppress`, rows are left out where that loses less; `effort` says how much work less loss is worth.
 
     `quick`: the classes of the most promising algorithm as they are, or of the better of two where classes are compared
-    with the whole table or, by a small sample, where shares decide in a large one; `normal`: improved as long as that
-    gains much for its work; `thorough`: also for little, with classes by prices, or other algorithms are tried.
+    with the whole table; `normal`: improved as long as that gains much for its work, of a large table those that cost
+    most; `thorough`: also for little, with classes by prices, or other algorithms are tried.
     """
 
     residue: Literal["incorporate", "suppress"] = "incorporate"
@@ -159,7 +158,7 @@ class Auto(Chooser):
         """The rows of the sample that algorithms are tried on; 0 where they are tried on all rows."""
         if task.encoded.row_count < LARGE or task.encoded.size >= MANY_ROWS:
             return 0
-        return QUICK_SAMPLE if self._effort(task) is LEAST and not task.compares_with_table else SAMPLE
+        return SAMPLE
 
     def _trials(self, task: Task) -> int:
         """The work of trials after the first; enough for `topdown` where its loss may well be the least.
@@ -171,8 +170,7 @@ class Auto(Chooser):
         trees = all(axis.tree for axis in task.encoded.axes)
         if effort.priced and trees and not is_small and needed(task) is not None:
             return 0
-        by_shares = shares_decide(task) if effort.asked is not None else self._sample(task) and shares_come_first(task)
-        is_open = compared or by_shares
+        is_open = compared or (effort.asked is not None and not self._sample(task) and shares_decide(task))
         trials = max(effort.trials, WORK["topdown"]) if is_open else effort.trials
         return max(trials, WORK["topdown"] + WORK["peel"]) if is_small else trials
 

@@ -3,9 +3,9 @@
 Requirements on a population are for TDS alone, which knows whom its nodes of taxonomies cover. Individuals whose rows
 must stay apart are for BSGI alone, and so are requirements that are not monotone, where classes of different values
 keep them. Where shares are what makes classes large, its classes of different values are the smallest that will do, and
-lost least, unless most rows stand in cells that are good as they are. Where classes are compared with the whole table,
-those that keep its shares lost least. Peeling lost least where rows alone are counted, the top-down specialisation
-under every other requirement that was measured (docs/benchmarks.md).
+lost least, unless most rows stand in cells that are good as they are, or have such neighbours. Where classes are
+compared with the whole table, those that keep its shares lost least. Peeling lost least where rows alone are counted,
+the top-down specialisation under every other requirement that was measured (docs/benchmarks.md).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ldiv_db.algorithms import algorithm_of
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Task
 from ldiv_db.algorithms.eligibility import LEAVES, class_size
 from ldiv_db.algorithms.local.limits import passes_on
+from ldiv_db.algorithms.neighbours.passes import PRIME, stride_of
 from ldiv_db.database.errors import InfeasibleError, PolicyError, SuppressionError
 
 #: From so many rows on algorithms are tried on a sample.
@@ -135,8 +136,8 @@ def shares_decide(task: Task) -> bool:
 
 
 def shares_come_first(task: Task) -> bool:
-    """True if BSGI is the most promising: where shares decide, and equal rows do not keep to them already."""
-    return shares_decide(task) and not _is_settled(task)
+    """True if BSGI is the most promising: where shares decide, and neither equal nor near rows keep to them already."""
+    return shares_decide(task) and not _is_settled(task) and not _differ_nearby(task)
 
 
 def _is_settled(task: Task) -> bool:
@@ -145,6 +146,30 @@ def _is_settled(task: Task) -> bool:
     encoded, find = task.encoded, partial(_count_settled, task, size)
     settled = task.engine.remembered(encoded.counted, find, encoded.axes, encoded.sensitive, size)
     return 2 * settled >= encoded.row_count
+
+
+def _differ_nearby(task: Task) -> bool:
+    """True if as many near rows of a large table as a class must have differ at least as often as not.
+
+    Top-down classes are about as small then: of 300,000 rows they lost .033 in place of .036 where three neighbours
+    differed in 60 %, and .086 in place of .055 where four did in 38 %. It follows from how often two are alike.
+    """
+    if task.encoded.row_count < LARGE:
+        return False
+    size = max(found.share_size for found in task.requirements)
+    encoded, rows = task.encoded, task.engine.count(task.encoded.counted)
+    find = partial(_count_alike, task)
+    alike = task.engine.remembered(encoded.counted, find, "alike", encoded.axes, encoded.sensitive)
+    pairs = size * (size - 1) // 2
+    return bool(2 * (rows - alike) ** pairs >= rows**pairs)
+
+
+def _count_alike(task: Task) -> int:
+    """The rows whose sensitive value is that of the row before, in the order of the codes, the coarsest first."""
+    engine, encoded = task.engine, task.encoded
+    codes = [axis.code for axis in sorted(encoded.axes, key=lambda axis: engine.count(axis.dictionary))]
+    params = {"rows": encoded.counted, "codes": codes, "sensitive": encoded.sensitive, "stride": stride_of(0)}
+    return int(engine.scalar("solving/count_alike", **params, prime=PRIME))
 
 
 def _count_settled(task: Task, size: int) -> int:

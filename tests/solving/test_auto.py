@@ -274,21 +274,44 @@ def test_many_rows_are_tried_on_a_sample(require, nulls, monkeypatch):
     assert len(samples) >= 2 and best["algorithm"] == last["algorithm"] == result.algorithm
 
 
-def test_quick_compares_two_on_few_rows_of_a_large_table_where_shares_decide(con, monkeypatch):
-    """Which of them loses less does not follow from the counts, where hardly two rows are equal."""
-    monkeypatch.setattr("ldiv_db.solving.auto.LARGE", 100)
-    monkeypatch.setattr("ldiv_db.solving.auto.QUICK_SAMPLE", 60)
+@pytest.mark.parametrize(("alike", "first"), [(0.6, "bsgi"), (0, "topdown")])
+def test_near_rows_of_a_large_table_say_which_algorithm_is_tried_alone(alike, first, con, monkeypatch):
+    """Of bounds of shares: what loses less follows from how often rows of near ages have the same value."""
+    for module in ("auto", "choose"):
+        monkeypatch.setattr(f"ldiv_db.solving.{module}.LARGE", 100)
+    monkeypatch.setattr(auto, "SMALL", 0)
     draw = random.Random(2)
-    rows = [(draw.randint(0, 90), draw.randint(0, 90), "abcdefgh"[i % 8]) for i in range(120)]
-    quick = simple(con, [], {"name": "auto", "effort": "quick"}, identifiers=[])
+    ages = [draw.randint(0, 90) for _ in range(240)]
+    rows = [
+        (age, i // 8 % 2, "abcdefgh"[age * 8 // 91 if draw.random() < alike else i % 8]) for i, age in enumerate(ages)
+    ]
+    policy = simple(con, [{"frequency": 3}], identifiers=[])
     tables.fill(con, "t", {"age": "INTEGER", "size": "INTEGER", "s": "VARCHAR"}, rows)
-    result = ldiv_db.run(con, quick | {"require": [{"frequency": 3}]})
-    *samples, last = result.search["tried"]
-    assert [(tried["algorithm"], tried["rows"]) for tried in samples] == [("bsgi", 60), ("topdown", 60)]
-    best = min(samples, key=lambda tried: tried["loss"])
-    assert last["rows"] == 120 and last["algorithm"] == best["algorithm"] and "polish" not in result.search
-    result = ldiv_db.run(con, quick | {"require": [{"distinct": 3}]})
-    assert [tried["algorithm"] for tried in result.search["tried"]] == ["topdown"]
+    for effort in ("quick", "normal"):
+        tried = plan(con, policy | {"algorithm": {"name": "auto", "effort": effort}})
+        assert describe_plan(tried)["tries"] == [first]
+
+
+def test_of_a_large_table_some_classes_are_improved(monkeypatch):
+    """Whatever the order of rows and the number of threads: no more rows than a small table has are looked at."""
+    heard, found = [], []
+
+    def listen(steps, state, some, *more):
+        heard.append(state.task.engine.count(some))
+        return improve_classes(steps, state, some, *more)
+
+    improve_classes = improve.improve
+    monkeypatch.setattr(improve, "improve", listen)
+    monkeypatch.setattr(improve, "SMALL_CELLS", 240)
+    monkeypatch.setattr(auto, "SMALL", 0)
+    for threads, order in ((2, "ASC"), (1, "DESC")):
+        with duckdb.connect(config={"threads": threads}) as con:
+            policy = to_improve(con)
+            con.execute(f"CREATE OR REPLACE TABLE t AS FROM t ORDER BY rowid {order}")
+            result = ldiv_db.run(con, policy)
+            found.append((con.execute("SELECT age, size, s FROM out ORDER BY ALL").fetchall(), result.search))
+    assert found[0] == found[1] and result.search["polish"][0] and 80 < heard[0] <= 120
+    assert result.loss.lm_mean < result.search["tried"][0]["loss"]
 
 
 def test_very_large_tables_are_not_tried(con, monkeypatch):
