@@ -89,7 +89,7 @@ def _result_facts(result: Result) -> Iterator[tuple[str, str]]:
         yield class_size_of(any(audit.of_people for audit in result.audits)), sizes_in_words(loss)
     yield from told_in_words(loss.precision, most=3)
     yield from answers_in_words(loss, result.answers)
-    if told := loss.precision:
+    if (told := loss.precision) and not result.tables:  # tables have different numbers of rows
         kept, lost = (100 * sum(of) / len(told) for of in ([p.exact for p in told], [1 - p.told for p in told]))
         yield "of 100 cells", f"{kept:.0f} keep their exact value, {lost:.0f} tell nothing"
     terms = f"LM {loss.lm_mean:.4f}, NCP {loss.ncp_mean:.4f}"
