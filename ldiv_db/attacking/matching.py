@@ -82,6 +82,8 @@ class Prefixes:
         """With all pairs of its boxes and codes, and how many were made on the way."""
         engine, flow, made = self.engine, self.flow(), 0
         flow.know(pairs=engine.load("pairs", {"cell": "INTEGER", "box": "INTEGER"}, [(1, 1)]))
+        flow.know(all_codes=engine.count(self.codes) == engine.count(self.cells))
+        flow.know(all_boxes=engine.count(self.boxes) == engine.count(self.classes))
         for axis in self.axes:
             flow.know(axis=axis)
             pairs = flow["pairs"]

@@ -37,8 +37,8 @@ _AT_ONCE = 4
 _ROWS = 100_000
 #: The universal hash by which these are drawn is a sum by this modulus.
 _PRIME = 2**31 - 1
-#: So many predicates are held against people for each of a budget: those found, and random ones, of kinds named so.
-_TIMES, _RANDOM = 2, "random "
+#: Predicates are held against people so often: those found, and random ones, which cover more and take their part.
+_TIMES = 2
 #: The attacks by the kind of their predicates.
 KINDS = {"one": "singling out by one column", "several": "singling out by several columns"}
 _VALUE = Identifier("value")
@@ -89,18 +89,15 @@ def singling_out(people: TrialPeople) -> Iterator[Attack]:
             counts = dict(sorted(table.engine.tally(chosen, "kind")))
             draws = _load_draws(flow.engine, people, sets, counts)
             random = flow.step("random", "draw_predicates", draws=draws, axes=[columns[0] for columns in axes])
-            named = (*(column.column.name for column in columns), "uses_value", "kind", "class_no")
-            both = table.engine.select("both", chosen, *named)
-            table.engine.extend(both, random, *named)
             flow.drop("rows", "texts")
             drawn = people.drawn_of("targets", people.targets, all=True)
             everybody = _counted(people, drawn, secret, table.cells("targets"))
-            tried = _right(people, both, everybody, _TIMES)
+            tried, guessed = (_right(people, predicates, everybody) for predicates in (chosen, random))
             pairs = _against_control(people, chosen, secret, tried)
         measure = "share of predicates that fit one person"
         for kind, name in KINDS.items():
             compared = pairs[kind] if pairs else None
-            found = tried_attack(name, secret.column.name, measure, tried[kind], tried[_RANDOM + kind], compared)
+            found = tried_attack(name, secret.column.name, measure, tried[kind], guessed[kind], compared)
             yield found.with_untried("predicates", tried[kind].attempts, counts.get(kind, 0))
 
 
@@ -159,12 +156,9 @@ def _counted(
     return found, secrets
 
 
-def _right(people: TrialPeople, predicates: Relation, everybody: tuple[Relation, Relation], times: int = 1) -> Counts:
-    """The predicates (class_no, the labels' columns, value, uses_value, kind) that fit one of the people, by kind.
-
-    A budget is for both kinds of predicates, or so many `times` one of them.
-    """
-    engine, budget = people.table.engine, people.table.budget * times // _TIMES // KEPT
+def _right(people: TrialPeople, predicates: Relation, everybody: tuple[Relation, Relation]) -> Counts:
+    """The predicates (class_no, the labels' columns, value, uses_value, kind) that fit one of the people, by kind."""
+    engine, budget = people.table.engine, people.table.budget // _TIMES // KEPT
     cells, secrets = everybody
     if not engine.count(predicates) or not engine.count(cells):
         return defaultdict(lambda: Tried(0, 0))
@@ -227,11 +221,11 @@ def _load_draws(engine: Engine, people: TrialPeople, sets: Sequence[ColumnSet], 
 
 
 def _draws(people: TrialPeople, sets: Sequence[ColumnSet], counts: dict[str, int]) -> Iterator[tuple[object, ...]]:
-    """Of each random predicate its number, after those found, and kind; of each axis whether it is asked for, a row."""
+    """Of each random predicate its number and kind; of each axis whether it is asked for, and a row."""
     seed, rows, columns = people.seed, people.table.rows, len(people.axes)
     kinds = [kind for kind, count in counts.items() for _ in range(count)]
     of_kind = {kind: [asked.places for asked in sets if (len(asked.places) == 1) == (kind == "one")] for kind in counts}
     for number, kind in enumerate(kinds, 1):
         places = of_kind[kind][draw(seed, number, "set", len(of_kind[kind]))]
         asked = [(int(place in places), draw(seed, number, f"row {place}", rows)) for place in range(columns + 1)]
-        yield (len(kinds) + number, _RANDOM + kind, *itertools.chain(*asked))
+        yield (number, kind, *itertools.chain(*asked))
