@@ -116,6 +116,8 @@ class Task:
     made: Mapping[tuple[str, Relation], Plan] = field(default_factory=dict)
     #: The cells of cross-tables of which no class may have rows of two.
     cross: CrossTables | None = None
+    #: Whether passes that gain more go on with the classes that an algorithm makes.
+    goes_on: bool = False
 
     @property
     def cell_count(self) -> int:

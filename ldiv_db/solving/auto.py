@@ -24,7 +24,7 @@ from ldiv_db.solving.choose import (
     leaving,
     shares_decide,
 )
-from ldiv_db.solving.improve import EFFORTS, LEAST, Effort, Name, stages, told_of_columns
+from ldiv_db.solving.improve import EFFORTS, LEAST, Effort, Name, improvements, stages, told_of_columns
 from ldiv_db.solving.trials import Contest, Solve, Trial, take_best, within
 
 #: Of a table of up to so many cells `topdown` and `peel` are both tried: the mean LM fell by up to 32 %, and of more
@@ -117,6 +117,8 @@ class Auto(Chooser):
 
     def _tried(self, task: Task, solve: Solve) -> tuple[Contest, list[Trial], list[Trial]]:
         """The contest of a task, with the trials of a sample of its rows, and of all."""
+        goes_on = task.compares_with_table and bool(improvements(task, "peel", self._effort(task)))
+        task = replace(task, goes_on=goes_on)
         found, budget, before = self._checked(task), self._trials(task), list[Trial]()
         suppress = self._suppress or task.suppression is not None
         if (sample := self._sample(task)) and len(within(found, budget)[0]) > 1:

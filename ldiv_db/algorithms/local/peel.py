@@ -42,13 +42,13 @@ from ldiv_db.algorithms.local.class_checker import (
 )
 from ldiv_db.algorithms.local.hierarchies import ValueHierarchy, Vector, hierarchies_of, vectors_of
 from ldiv_db.algorithms.local.limits import Limits
-from ldiv_db.algorithms.neighbours.passes import ASKED, Course, Improving, improve
+from ldiv_db.algorithms.neighbours.passes import Course, Improving, asked_within, improve
 from ldiv_db.algorithms.neighbours.several import improve_all
 from ldiv_db.algorithms.neighbours.trades import TRADES
 from ldiv_db.database.errors import count_phrase
-from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.flow import EngineFlow, Flow
 from ldiv_db.database.names import Identifier, Relation
-from ldiv_db.database.steps import OneStatement
+from ldiv_db.database.steps import OneStatement, Steps
 from ldiv_db.recoding.encoded import SensitiveAxis
 from ldiv_db.requirements import Distribution
 
@@ -82,35 +82,35 @@ class Absorption(EngineFlow):
             self.step("standing", "list_standing", counts=counts, margins=margins, assigned=state.assigned)
 
     def deal_out(self) -> None:
-        """Deal out rows by their places by some of the vectors, again and again by the last."""
-        state = self._state
-        last = len(state.vectors) - 1
-        places = max(1, min(PLACES, 8 + state.task.encoded.row_count // ROWS_A_PLACE))
-        for number in [*range(0, last, max(1, last // places)), *[last] * LAST_ROUNDS]:
-            if self.unassigned_rows:
-                self._absorb(number)
+        """Deal out rows by their places by some vectors, fewer for few that classes passed on, often by the last."""
+        state, last, number = self._state, len(self._state.vectors) - 1, 0
+        step = last // min(PLACES, FEWEST_PLACES + state.task.encoded.row_count // ROWS_A_PLACE)
+        while number < last + LAST_ROUNDS and self.unassigned_rows:
+            self._absorb(min(number, last))
+            places = max(FEWEST_PLACES, self.unassigned_rows // LEFT_A_PLACE) if state.limits else PLACES
+            number += max(1, min(last - number, max(step, (last - number) // places)))
 
     def _absorb(self, number: int) -> None:
         """Deal out rows by their places by the vector of that number."""
-        state = self._state
+        state, steps = self._state, OneStatement(self.engine)
         with self.scope("standing"):
-            unassigned, keys = (state.keys([state.vectors[number]], of=of) for of in (self.left, state.grid))
             self.know(vector=number)
-            offered = self.step("guests", "list_guests", waiting=unassigned, keys=keys)
-            self.engine.drop(unassigned, keys)  # all the rows
-            if self.engine.count(offered):
+            unassigned, keys = (state.keys([state.vectors[number]], 0, of, steps) for of in (self.left, state.grid))
+            params = self.params("list_guests", waiting=unassigned, keys=keys)
+            self.know(guests=steps.keep("guests", "local/peel/list_guests", **params))
+            if self.engine.count(self["guests"]):
                 self._take()
 
     def _take(self) -> None:
         """Put offered rows into classes, as many as each can bear."""
-        _, margins = self._judged(self.step("trials", "list_trials"))
-        self.know(margins=margins)
+        self.know(margins=self._judged(self.step("trials", "list_trials"))[1])
         self.step("settled", "settle_trials")
         taken = self.step("taken", "take_guests")
         self.replace("standing", "renew_standing")
-        self.unassigned_rows -= self.engine.count(taken)
-        self.engine.extend(self["assigned"], taken)
-        self.engine.delete_listed(self.left, Identifier("row_id"), taken)
+        if count := self.engine.count(taken):
+            self.unassigned_rows -= count
+            self.engine.extend(self["assigned"], taken)
+            self.engine.delete_listed(self.left, Identifier("row_id"), taken)
 
     def merge(self) -> None:
         """Put all rows without a class into one with as many of the classes with most slack as it takes."""
@@ -124,9 +124,8 @@ class Absorption(EngineFlow):
 
     def _judged(self, members: Relation, number: Identifier = CLASS_NO) -> tuple[Relation, Relation]:
         """The counts and margins of the classes of these members, by the column of their number."""
-        counts = count_classes(
-            self.engine, self._state.task.encoded.sensitive, ClassedRows(self._state.grid, members, number)
-        )
+        rows = ClassedRows(self._state.grid, members, number)
+        counts = count_classes(self.engine, self._state.task.encoded.sensitive, rows)
         return counts, self._state.checker.margins(counts)
 
 
@@ -138,8 +137,8 @@ BATCH_FITTED = 1_000_000
 MOST_FITTED = 80_000_000
 #: A batch is tried again as long as it places one row in so many, at most so often.
 LEAST_PART, MOST_TRIES = 2_000, 8
-#: By how many vectors rows that are left look for a class, at most, and of how many rows one; how often anywhere.
-PLACES, ROWS_A_PLACE, LAST_ROUNDS = 100, 200, 8
+#: By how many vectors rows that are left look for a class, of how many rows one, and of those left; how often anywhere.
+PLACES, FEWEST_PLACES, ROWS_A_PLACE, LEFT_A_PLACE, LAST_ROUNDS = 100, 8, 200, 4, 8
 #: More than any class can lose.
 NO_LIMIT = 2**62
 
@@ -227,15 +226,15 @@ class Peeling:
         steps = OneStatement(self.task.engine)
         return self.checker.good(self.limits.fit(steps.materialise, bounded, least), steps), bounded
 
-    def keys(self, vectors: Sequence[Vector], first: int = 0, of: Relation | None = None) -> Relation:
+    def keys(
+        self, vectors: Sequence[Vector], first: int = 0, of: Relation | None = None, steps: Steps | None = None
+    ) -> Relation:
         """The keys of the rows that are left, or of others, by these vectors, which are numbered from the first."""
         engine = self.task.engine
         columns = {"vector": "BIGINT"} | {hierarchy.choice.name: "INTEGER" for hierarchy in self.hierarchies}
-        with engine.scope() as scope:
-            numbered = [(number, *of_one) for number, of_one in enumerate(vectors, first)]
-            loaded = engine.load("vectors", columns, numbered)
-            flow = EngineFlow(engine, "local/peel", rows=of or self.left, vectors=loaded, spread=self.spread)
-            return scope.keep(flow.step("keys", "list_keys", hierarchies=self.hierarchies))
+        loaded = engine.load("vectors", columns, [(number, *of_one) for number, of_one in enumerate(vectors, first)])
+        flow = Flow(steps or engine, "local/peel", rows=of or self.left, vectors=loaded, spread=self.spread)
+        return flow.step("keys", "list_keys", hierarchies=self.hierarchies)
 
     @property
     def spread(self) -> int:
@@ -303,14 +302,14 @@ class Peel(LocalAlgorithm):
     def run(self, task: Task) -> Plan:
         with task.engine.scope() as scope:
             plan, state = self._peeled(task)
-            assigned, courses = improve([TRADES], state, plan.assigned, ASKED)
+            assigned, courses = improve([TRADES], state, plan.assigned, asked_within(task))
             return self._traded(task, plan, scope.keep(assigned), courses)
 
     def run_all(self, tasks: Sequence[Task]) -> list[Plan]:
         """The plan of each task; they must be able to be strata of one: their classes trade rows at once."""
         with tasks[0].engine.scope() as scope:
             plans = [self._peeled(task)[0] for task in tasks]
-            made = improve_all([TRADES], tasks, [plan.assigned for plan in plans], lambda _: ASKED)
+            made = improve_all([TRADES], tasks, [plan.assigned for plan in plans], asked_within)
             every = zip(tasks, plans, made, strict=True)
             return [self._traded(task, plan, scope.keep(own), courses) for task, plan, (own, courses) in every]
 

@@ -75,6 +75,11 @@ class Improving:
         return Improving(strata.task, ClassChecker(strata.task), strata.measures())
 
 
+def asked_within(task: Task) -> int:
+    """What trades within an algorithm must gain: where other passes go on with its classes, as much."""
+    return 2 * ASKED if task.goes_on else ASKED
+
+
 #: A round: an assignment (row_id, class_id) and the number of the round from 0.
 Round = Callable[[Relation, int], Changed]
 
