@@ -16,9 +16,11 @@ from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Relation
+from ldiv_db.database.steps import OneStatement
 from ldiv_db.display import fields_of, per_cent
+from ldiv_db.policy.release_columns import Form
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis, Encoded
-from ldiv_db.recoding.recode import Recoding
+from ldiv_db.recoding.recode import Assignment, Recoding, label_spans
 
 _HALF, _NINE_TENTHS = 0.5, 0.9
 #: Units of time by their seconds, largest first.
@@ -243,6 +245,30 @@ def lost_by_column(engine: Engine, encoded: Encoded, recoding: Recoding) -> dict
     sums, names = _sums(engine, recoding), [span.axis.name for span in recoding.spans]
     lost = [int(of["lm"] or 0) / LOSS_UNIT + (encoded.rows_in - int(of["rows"] or 0)) for of in sums]
     return dict(zip(names, lost, strict=True))
+
+
+def priced_by_column(
+    engine: Engine, encoded: Encoded, assignment: Assignment, forms: Mapping[str, Form]
+) -> dict[str, float]:
+    """As `lost_by_column`, of classes whose labels need not be written, in one statement.
+
+    For labels, bounds, and sets that have words; classes that are given have the bits of these.
+    """
+    if not encoded.axes:
+        return {}
+    steps: Any = OneStatement(engine)  # nothing is read of such steps
+    classes = assignment.classes or encoded.bound_classes(steps, assignment.assigned, "classes", assignment.dealt)
+    told = []
+    for number, axis in enumerate(encoded.axes):
+        is_set, is_bounds = (forms.get(axis.name) == form for form in ("set", "bounds"))
+        is_direct = axis.nodes is None or (is_set and axis.sets >= axis.leaves)
+        spans = None if is_direct else label_spans(steps, axis, classes).relation
+        told.append({"number": number, "axis": axis, "is_set": is_set, "is_bounds": is_bounds, "spans": spans})
+    params = {"classes": classes, "told": told, "stars": assignment.stars, "unit": LOSS_UNIT}
+    return {
+        encoded.axes[number].name: int(lm or 0) / LOSS_UNIT + (encoded.rows_in - int(rows or 0))
+        for number, rows, lm in sorted(steps.rows("recoding/loss/price_classes", **params))
+    }
 
 
 def _numbered(told: Sequence[Any]) -> list[dict[str, Any]]:

@@ -64,16 +64,13 @@ class Spans:
     #: (class_id, set_no) of classes that are published as one, until these have its number.
     members: Relation | None = None
     placed: Relation | None = None
-    #: Whether the sets are priced alone: then their number is how many values they have.
-    priced: bool = False
 
     place = NamedAfter("{0.axis.code.name}_place")
 
     @property
     def set_no(self) -> Identifier | None:
         """The classes' column of the number of their set, 0 for none."""
-        is_numbered = self.members or self.priced or self.form in CENTRES
-        return Identifier(f"{self.axis.code.name}_set") if is_numbered else None
+        return Identifier(f"{self.axis.code.name}_set") if self.members or self.form in CENTRES else None
 
     @property
     def shown(self) -> list[SpanColumn]:
@@ -123,25 +120,16 @@ class Recoding:
     dealt: Identifier | None = None
 
 
-def plan_recoding(
-    engine: Engine, encoded: Encoded, assignment: Assignment, forms: Mapping[str, Form], priced: bool = False
-) -> Recoding:
-    """The recoding of rows assigned to classes; `forms` says as what a quasi-identifier is published, if not labels.
-
-    One that is only `priced`, of labels, bounds, and sets that have words, has losses and need not say what is
-    published; classes that are given have the bits of sets then.
-    """
+def plan_recoding(engine: Engine, encoded: Encoded, assignment: Assignment, forms: Mapping[str, Form]) -> Recoding:
+    """The recoding of rows assigned to classes; `forms` says as what a quasi-identifier is published, if not labels."""
     assigned, dealt = assignment.assigned, assignment.dealt
-    told = set() if priced else {name for name, form in forms.items() if form == "set"}
-    classes = _bounded(engine, encoded, assignment, told)
+    classes = _bounded(engine, encoded, assignment, {name for name, form in forms.items() if form == "set"})
     rows = encoded.members(dealt)
     flow = EngineFlow(engine, "recoding/publish", rows=rows, assigned=assigned, classes=classes, unit=LOSS_UNIT)
-    spans = [_labelled(flow, axis, forms.get(axis.name, "label"), priced) for axis in encoded.axes]
+    spans = [_labelled(flow, axis, forms.get(axis.name, "label")) for axis in encoded.axes]
     if assignment.stars:
-        spans = [_starred(flow, span, priced) for span in spans]
-    if priced and any(span.form == "set" for span in spans):
-        spans = _priced_sets(flow, spans)
-    elif any(span.form in _TOLD for span in spans):
+        spans = [_starred(flow, span) for span in spans]
+    if any(span.form in _TOLD for span in spans):
         flow.know(dealt=dealt, owners=assignment.classes)
         found = [_of_members(flow, span, assignment.cross) for span in spans]
         sets = [span for span in found if span.placed]
@@ -173,35 +161,21 @@ def label_spans(engine: Engine, axis: Axis, classes: Relation, form: Form = "lab
     return _labelled(EngineFlow(engine, "recoding/publish", classes=classes, unit=LOSS_UNIT), axis, form)
 
 
-def _labelled(flow: EngineFlow, axis: Axis, form: Form, priced: bool = False) -> Spans:
+def _labelled(flow: EngineFlow, axis: Axis, form: Form) -> Spans:
     name, labelled = f"spans_{axis.code.name}", {"axis": axis}
     if axis.nodes is not None:
         return Spans(axis, flow.step(name, "label_tree_spans", **labelled), form)
-    told = {"bounds": form == "bounds", "priced": priced}
-    return Spans(axis, flow.step(name, "label_number_spans", **told, **labelled), form)
+    return Spans(axis, flow.step(name, "label_number_spans", bounds=form == "bounds", **labelled), form)
 
 
-def _starred(flow: EngineFlow, span: Spans, priced: bool) -> Spans:
+def _starred(flow: EngineFlow, span: Spans) -> Spans:
     """The spans with stars in place of the whole domain; the spans as they were are dropped."""
-    is_told = not priced or span.axis.nodes is not None
-    labels = [shown.value for shown in span.shown if is_told and shown.value.name != "centre"]
+    labels = [shown.value for shown in span.shown if shown.value.name != "centre"]
     shown = {"shown": labels, "bounds": span.form == "bounds"}
     name = f"starred_{span.axis.code.name}"
     starred = flow.step(name, "star_spans", spans=span.relation, axis=span.axis, **shown)
     flow.engine.drop(span.relation)
     return replace(span, relation=starred)
-
-
-def _priced_sets(flow: EngineFlow, spans: list[Spans]) -> list[Spans]:
-    """The spans with the losses of sets, by how many values the classes have of each quasi-identifier of sets."""
-    found = [replace(span, priced=span.form == "set") for span in spans]
-    flow.step("classes", "count_members", sets=[span for span in found if span.priced])
-
-    def cost(span: Spans) -> Spans:
-        name = f"priced_{span.axis.code.name}"
-        return replace(span, relation=flow.step(name, "price_sets", sets=span, spans=span.relation))
-
-    return [cost(span) if span.priced else span for span in found]
 
 
 def _of_members(flow: EngineFlow, span: Spans, cross: CrossTables | None) -> Spans:

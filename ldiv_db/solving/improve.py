@@ -43,8 +43,7 @@ from ldiv_db.algorithms.neighbours.trades import FLOWS, TRADES
 from ldiv_db.algorithms.priced.priced import needed, priced
 from ldiv_db.database.errors import count_phrase
 from ldiv_db.database.names import Identifier, Relation
-from ldiv_db.database.steps import OneStatement
-from ldiv_db.recoding.loss import lost_by_column
+from ldiv_db.recoding.loss import lost_by_column, priced_by_column
 from ldiv_db.recoding.recode import Recoding, plan_recoding
 
 Name = Literal["quick", "normal", "thorough"]
@@ -127,23 +126,14 @@ def _unweighted(task: Task, plan: Plan) -> float:
 
 
 def _lost(task: Task, plan: Plan) -> dict[str, float]:
-    """The LM of what a plan would publish by quasi-identifier: a few of these in one statement, where it can be.
-
-    Labels are not written for that, and the values of sets are counted by their bits.
-    """
-    engine, encoded, lost = task.engine, task.encoded, dict[str, float]()
+    """The LM of what a plan would publish by quasi-identifier; its labels are written where they must be."""
+    engine, encoded = task.engine, task.encoded
     sets = [axis for axis in encoded.axes if task.forms.get(axis.name) == "set"]
     priced = {"label", "bounds", *(["set"] if plan.classes is None and all(axis.words for axis in sets) else [])}
     with engine.scope():
-        if not priced.issuperset(task.forms.values()):
-            return lost_by_column(engine, encoded, recode(task, plan))
-        if len(encoded.axes) > MANY_COLUMNS and plan.classes is None:  # bounds are those of all statements
-            plan = replace(plan, classes=encoded.bound_classes(engine, plan.assigned, "classes", plan.dealt))
-        for first in range(0, len(encoded.axes), MANY_COLUMNS):
-            some = replace(encoded, axes=encoded.axes[first : first + MANY_COLUMNS])
-            steps: Any = OneStatement(engine)  # nothing is read of such steps
-            lost |= lost_by_column(steps, some, plan_recoding(steps, some, plan, task.forms, priced=True))
-    return lost
+        if priced.issuperset(task.forms.values()):
+            return priced_by_column(engine, encoded, plan, task.forms)
+        return lost_by_column(engine, encoded, recode(task, plan))
 
 
 def improvements(task: Task, algorithm: str, effort: Effort) -> tuple[Pass, ...]:
