@@ -31,6 +31,7 @@ CURVES = {
     forming("bsgi"): (0.4, 0.68, 1.0),
     forming("mondrian"): (0.0, 0.05, 0.9),
     forming("topdown"): (0.004, 0.08, 0.4),
+    forming("peel"): (0.88, 0.97, 0.998),
     # Rounds end when they gain too little, most of them before the last that there may be.
     IMPROVING: (0.09, 0.18, 0.27),
 }

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Literal
 
-from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Stages, Task, Traits, forming
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Stages, Task, Traits
 from ldiv_db.algorithms.local.limits import passes_on
 from ldiv_db.algorithms.priced.priced import needed
 from ldiv_db.database.errors import SuppressionError, count_phrase
@@ -24,7 +24,16 @@ from ldiv_db.solving.choose import (
     leaving,
     shares_decide,
 )
-from ldiv_db.solving.improve import EFFORTS, LEAST, Effort, Name, improvements, stages, told_of_columns
+from ldiv_db.solving.improve import (
+    EFFORTS,
+    LEAST,
+    Effort,
+    Name,
+    improvements,
+    of_algorithm,
+    stages,
+    told_of_columns,
+)
 from ldiv_db.solving.trials import Contest, Solve, Trial, take_best, within
 
 #: Of a table of up to so many cells `topdown` and `peel` are both tried: the mean LM fell by up to 32 %, and of more
@@ -143,9 +152,10 @@ class Auto(Chooser):
     def stages(self, task: Task, feasible: Feasibility) -> Stages:
         """The trials, of a sample and then the best of all rows where these are many; then improvements."""
         sample, names, cells = self._sample(task), feasible.tries, task.cell_count
-        tried = [(forming(name), sample * len(task.encoded.axes) if sample else cells) for name in names]
+        looked = [(name, sample * len(task.encoded.axes) if sample else cells) for name in names]
         if sample:
-            tried = [*(tried if len(tried) > 1 else []), (forming(names[0]), cells)]
+            looked = [*(looked if len(looked) > 1 else []), (names[0], cells)]
+        tried = [stage for name, work in looked for stage in of_algorithm(task, name, work)]
         return [*tried, *stages(task, names[0], self._effort(task))]
 
     def _checked(self, task: Task) -> list[Candidate]:

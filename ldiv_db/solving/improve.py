@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
-from ldiv_db.algorithms.base import Algorithm, Plan, Stages, Task
+from ldiv_db.algorithms.base import Algorithm, Plan, Stages, Task, forming
 from ldiv_db.algorithms.costs import COST_UNIT
 from ldiv_db.algorithms.local.strata import kind_of
 from ldiv_db.algorithms.local.stratified import SPLITS
@@ -80,6 +80,8 @@ LARGE = 4096
 IMPROVEMENTS = (TRADES, REGROUP, FLOWS, SPLITS)
 #: The classes of these have been through trades already.
 TRADED = ("peel",)
+#: About one in so many of the rounds that there may be is done where little is asked.
+FEW_ROUNDS = 5
 #: The classes of these are as small as there can be, or have been split anew already.
 SPLIT = ("bsgi",)
 #: The most cells of a table that is taken through passes of many rounds.
@@ -166,6 +168,12 @@ def told_of_columns(task: Task, effort: Effort) -> tuple[str, ...]:
         return ()
     what = f"classes by more than {MANY_COLUMNS} quasi-identifiers are not improved in tables of {cells:,} cells"
     return (f"{what}: rounds would take long and gain little; `effort: thorough` tries them",)
+
+
+def of_algorithm(task: Task, algorithm: str, work: int) -> Stages:
+    """The stage in which an algorithm forms classes, with its work, and that of the trades which are its own."""
+    rounds = TRADES.work(task) * work // max(task.cell_count, 1) // FEW_ROUNDS
+    return [(forming(algorithm), work), *([(IMPROVING, rounds)] if algorithm in TRADED else [])]
 
 
 def stages(task: Task, algorithm: str, effort: Effort) -> Stages:
