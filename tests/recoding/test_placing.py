@@ -17,12 +17,12 @@ from ldiv_db.solving import level_search
 
 
 def drawn(con: duckdb.DuckDBPyConnection) -> None:
-    """Forty people with up to three stays each and up to two values of a stay, of which most are `x`."""
+    """Twenty people with up to three stays each and up to two values of a stay, of which most are `x`."""
     chance = random.Random(1)
     con.execute("CREATE TABLE people (person INT, age INT)")
     con.execute("CREATE TABLE stays (stay INT, person INT, day INT, ill TEXT)")
     con.execute("CREATE TABLE labs (stay INT, found TEXT)")
-    for person in range(40):
+    for person in range(20):
         con.execute("INSERT INTO people VALUES (?, ?)", [person, 20 + person])
         for turn in range(1 + chance.randrange(3)):
             stay = 3 * person + turn
@@ -91,7 +91,8 @@ def test_rows_that_are_given_up_leave_the_places_that_all_others_would_be_found_
     def watched(engine: Any, stack: Any, shapes: Shapes, rows: Any) -> Shapes:
         found = shapes_without(engine, stack, shapes, rows)
         left = engine.select_among("left", stack.encoded.rows, found.at.placed, "row_id")
-        anew = shapes_of(engine, replace(stack, encoded=replace(stack.encoded, rows=left)), shapes.secret)
+        of_left = replace(stack, encoded=replace(stack.encoded, rows=left))
+        anew = shapes_of(engine, of_left, shapes.secret, shapes.most, shapes.busiest)
         # There may be fewer numbers of rows to keep now, where nobody has the most any more.
         options, _ = _options(engine, stack, anew.at.spots, shapes.caps, shapes.needs)
         anew = replace(anew, options=options)
