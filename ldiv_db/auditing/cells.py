@@ -116,7 +116,8 @@ def unaudited_cells(engine: Engine, table: Table, policy: Policy, folder: Path) 
         if policy.weight:
             raise refused("source", "holds counts")
         source = open_columns(engine, policy, folder)
-        for names in ([], *policy.tables_of, crossed_names(policy)):
+        tables = ([], *policy.tables_of, crossed_names(policy))
+        for names in {frozenset(table): table for table in tables}.values():
             if columns := [*names, *values]:
                 own = cells_of(engine, table, policy, folder, columns)
                 _require_counts(own, cells_of(engine, source, policy, folder, columns), len(names))

@@ -174,22 +174,18 @@ def test_a_release_whose_counts_of_cells_are_not_the_sources_is_not_published(
     assert not con.execute("FROM duckdb_tables() WHERE table_name = 'published'").fetchall()
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        "dx = 'u' WHERE sex = 'm' AND zip = '1a' AND age = (SELECT min(age) FROM published) AND dx = 'v'",
-        "zip = '1a' WHERE zip = '1*'",
-    ],
-)
-def test_a_check_holds_cells_to_the_source_and_says_if_it_cannot(con: Any, change: str) -> None:
+def test_a_check_holds_cells_to_the_source_and_says_if_it_cannot(con: Any) -> None:
     rows = [(sex, zip_, age, dx) for sex in "mf" for zip_ in ("1a", "2a") for age in (20, 40) for dx in "uvw"]
     fill(con, "people", COLUMNS, [*rows, ("f", "1b", 40, "u")])
     asked = policy([{"frequency": 2}], algorithm="topdown")
     ldiv_db.run(con, asked)
+    con.execute("CREATE TABLE whole AS FROM published")
     assert ldiv_db.check(con, "published", policy=asked)[0].warnings == ()
-    con.execute(f"UPDATE published SET {change}")
-    with pytest.raises(AuditError, match=r"other counts of . cells? of tables_of than the source"):
-        ldiv_db.check(con, "published", policy=asked)
+    one = "sex = 'm' AND zip = '1a' AND age = (SELECT min(age) FROM published) AND dx = 'v'"
+    for change in (f"dx = 'u' WHERE {one}", "zip = '1a' WHERE zip = '1*'"):
+        con.execute(f"CREATE OR REPLACE TABLE published AS FROM whole; UPDATE published SET {change}")
+        with pytest.raises(AuditError, match=r"other counts of . cells? of tables_of than the source"):
+            ldiv_db.check(con, "published", policy=asked)
     con.execute("DROP TABLE people")
     assert "were not checked" in ldiv_db.check(con, "published", policy=asked)[0].warnings[0]
 
