@@ -210,7 +210,7 @@ def measure_queries(
 ) -> QueryErrors:
     """The errors of random queries over the columns, quasi-identifiers first, as `draw_queries` drew them by a seed.
 
-    `progress` hears how many are answered.
+    `progress` hears how many are answered. The tries are dropped: their nodes answer.
     """
     batch = max(1, _BATCH_PAIRS // max(1, engine.count(tries.boxes)))
     names = ["query", "anchor", *(f"{column.code.name}_{what}" for column in columns for what in ("width", "shift"))]
@@ -220,6 +220,8 @@ def measure_queries(
         flow = EngineFlow(engine, "measuring", cells=tries.cells, boxes=tries.boxes, prefix=tries.last)
         anchors = flow.step("anchors", "draw_anchors", draws=loaded, columns=columns)
         flow.know(cell_nodes=tries.nodes(flow, tries.cells), box_nodes=tries.nodes(flow, tries.boxes))
+        flow.know(**{side: engine.select(side, flow[side], tries.last.name, "rows") for side in ("cells", "boxes")})
+        engine.drop(tries.cells, tries.boxes)
         for start in range(0, len(draws), batch):
             progress(start, len(draws))
             among = (Where("query", start, ">="), Where("query", start + batch, "<"))
