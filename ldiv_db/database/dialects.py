@@ -5,6 +5,7 @@ What a dialect calls otherwise is written so; what sqlglot leaves as our own dat
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -159,6 +160,7 @@ def written_table(table: Relation, dialect: str) -> str:
     return ".".join(written_name(part, dialect) for part in table.parts)
 
 
+@functools.cache
 def written_type(kind: str, dialect: str) -> str:
     """The dialect's word for a type of our own database."""
     return exp.DataType.build(kind, dialect=DIALECT).transform(_typed, dialect).sql(dialect=dialect)
