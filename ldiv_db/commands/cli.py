@@ -6,6 +6,7 @@ It imports nothing that takes time; a command's module is imported when the comm
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -182,7 +183,13 @@ _WORDS = "ldiv.words"
 
 def module_of(name: str) -> Any:
     """The module of the command of that name, which is imported."""
-    return import_module(f"ldiv_db.commands.{_MODULES.get(name, name)}")
+    module = f"ldiv_db.commands.{_MODULES.get(name, name)}"
+    if module not in sys.modules:  # what imports make stays to the end: no collection of garbage looks through it
+        gc.disable()
+        import_module(module)
+        gc.freeze()
+        gc.enable()
+    return sys.modules[module]
 
 
 def command_of(name: str) -> Any:

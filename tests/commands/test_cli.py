@@ -69,8 +69,9 @@ def test_every_command_takes_quiet() -> None:
     assert [name for command in COMMANDS for name in lacking(command_of(command))] == []
 
 
-def test_a_command_is_imported_when_it_is_called() -> None:
-    assert "duckdb" in imported(call_main("run", "--help"))
+def test_a_command_is_imported_when_it_is_called_and_collections_of_garbage_pass_over_it() -> None:
+    passed_over = "import gc\nassert gc.isenabled() and gc.get_freeze_count() > 10_000\n"
+    assert "duckdb" in imported(call_main("run", "--help") + passed_over)
 
 
 def test_every_command_is_named_and_every_name_has_one() -> None:
