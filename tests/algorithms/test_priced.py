@@ -18,7 +18,7 @@ from ldiv_db.algorithms.priced import making, opening, priced
 from ldiv_db.algorithms.priced.classes import Classes
 from ldiv_db.measuring.least_loss.bounds import Need
 from ldiv_db.measuring.least_loss.cells import Cells
-from ldiv_db.solving import improve
+from ldiv_db.solving import auto, improve
 
 NEEDS = [Need(2), Need(3), Need(1, 2), Need(1, 3), Need(4, 2)]
 EVERY = [nodes_of(tree) for tree in TREES]
@@ -121,6 +121,7 @@ def rounds(monkeypatch: pytest.MonkeyPatch) -> list[Changed]:
 
     monkeypatch.setattr(making, "make_classes", told)
     monkeypatch.setitem(improve.EFFORTS, "thorough", replace(improve.EFFORTS["thorough"], trials=0))
+    monkeypatch.setattr(auto, "SMALL", 0)
     return heard
 
 
