@@ -16,7 +16,7 @@ def made(scripts):
         connection.execute("CREATE SCHEMA ldiv")
         for script in scripts:
             connection.execute(script)
-        found = connection.execute("SELECT table_name, sql FROM duckdb_tables() ORDER BY table_oid").fetchall()
+        found = connection.execute("SELECT table_name, sql FROM duckdb_tables() ORDER BY table_name").fetchall()
         rows = {name: connection.execute(f"FROM ldiv.{name} ORDER BY ALL").fetchall() for name, _ in found}
     return [sql.removesuffix(";") for _, sql in found], {name: held for name, held in rows.items() if held}
 
