@@ -31,7 +31,7 @@ from ldiv_db.display import Part
 if TYPE_CHECKING:
     from ldiv_db.commands.progress import ProgressDisplay
 
-_SHOW_VALUES = "Name in errors the values that are too frequent, or missing from a taxonomy."
+_SHOW_VALUES = "Name values of the data in errors and notes; a run shows three rows before and after as well."
 _SIZE = re.compile(r"\d+(\.\d+)?\s*(B|[KMGT]i?B)", re.IGNORECASE)
 #: The database makes all its threads at once.
 MOST_THREADS = 1_024

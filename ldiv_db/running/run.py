@@ -71,9 +71,7 @@ class RunRequest:
     listener: Listener | None = None
     catalog: str | None = None
     kl: bool = asked(False, "Compute the KL divergence as well; takes longer.")
-    show_values: bool = asked(
-        False, "Name values of the data in errors and notes, and show three rows before and after."
-    )
+    show_values: bool = asked(False)
     workers: int | None = asked(
         None,
         "Worker processes for a table of more than part_rows rows; by default one per thread.",
