@@ -73,12 +73,10 @@ def column_problems(
     """
     known = {column.name.lower(): column for column in columns}
     problems, listed = list(_missing(policy, columns)), {name.lower() for _, name in policy.roles()}
-    way_out = "list it under identifiers, quasi_identifiers, sensitive or keep"
-    problems += [
-        Problem("source", f"has a column {column.name} that the policy does not classify", way_out)
-        for column in columns
-        if lists_all and column.name.lower() not in listed
-    ]
+    if forgotten := [column.name for column in columns if lists_all and column.name.lower() not in listed]:
+        which = f"a column {forgotten[0]}" if len(forgotten) == 1 else f"columns {', '.join(forgotten)}"
+        way_out = "list each under identifiers, quasi_identifiers, sensitive or keep"
+        problems.append(Problem("source", f"has {which} that the policy does not classify", way_out))
     for key, name in policy.roles():
         if key in ("quasi_identifiers", "sensitive") and name.lower() in known:
             problems += equal_problems(f"{key}.{name}", known[name.lower()])

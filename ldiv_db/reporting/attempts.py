@@ -1,7 +1,8 @@
 """The attacks of a report: all that the program knows and that can be tried, and why the others are not.
 
 Nothing is defined here: gains come from `attacking`, replays from `running`. Work is bounded by counts, not by the
-clock, so that a report is the same again: `budget` bounds each attack, and a replay runs the program on so many worlds.
+clock, so that a report is the same again: `budget` bounds each attack, and a replay, which is asked for, runs the
+program on so many worlds.
 
 Attacks that recognise people are held against the report's threshold. Those that learn sensitive values are held
 against the largest share of a value that the requirements allow in a class: a threshold of recognition says nothing of
@@ -28,8 +29,6 @@ from ldiv_db.reporting.subject import Reported, ReportSubject, TablesSubject
 from ldiv_db.running.attack import replay
 from ldiv_db.running.replay_methods import ReplaySubject
 
-#: All worlds of a replay together have so many rows, some half a minute of work; fewer worlds than these tell little.
-REPLAYED_ROWS, FEWEST_WORLDS = 200_000, 10
 NOT_TRIED = "not tried"
 #: The attacks that a report has a verdict on, in its order.
 REPORTED = sorted((kind for kind in ATTACKERS if kind.place), key=lambda kind: kind.place)
@@ -146,20 +145,15 @@ def _composition(
 
 
 def _replay(subject: ReportSubject, policy: Policy, columns: Columns) -> Iterable[Attack] | str:
-    """The attack by who runs the program again, as far as it is affordable, or why it is not tried."""
+    """The attack by who runs the program again, or why it is not tried."""
     engine, asked = subject.engine, subject.asked
     if subject.people is None:
         return "needs the source"
+    if asked.worlds < 2:
+        return "runs the program for each world, and no worlds were asked for (ldiv report --worlds 25)"
     if asked.source is not None:
         policy = policy.with_source(asked.source)
-    rows = engine.count(subject.people)
-    worlds = min(asked.worlds, REPLAYED_ROWS // max(rows, 1))
-    if worlds < min(asked.worlds, FEWEST_WORLDS) or worlds < 2:
-        what = (
-            f"each world is a run of the program on {rows:,} rows" if asked.worlds > 1 else "no worlds were asked for"
-        )
-        return f"{what} (ldiv attack --replay)"
-    wanted = Replay(limit=worlds)
+    wanted = Replay(limit=asked.worlds)
     try:
         refuse_replay(wanted, policy)
         replayed = ReplaySubject(engine, asked.folder, subject.noted.table, subject.table, policy, columns.axes)

@@ -31,9 +31,6 @@ from ldiv_db.requirements.risk import HIGH
 
 #: Random counts by which the error of an analyst's queries is estimated.
 QUERIES = 300
-#: The most worlds of a replay in a report: each is a run of the program.
-WORLDS = 25
-
 
 _PEOPLE, _WORK = ("source", "known", "population", "control"), ("queries", "tries", "seed", "budget", "worlds")
 #: Parts of a question that a public report leaves out, and all that others quote.
@@ -59,9 +56,7 @@ class ReportRequest(KnownPeople, AgainstSource, AttackWork, RecipientContext, Da
     class_column: str | None = asked(None, name="class")
     individual: str | None = asked(None, "The column that identifies the person: count people, not rows.")
     queries: int = asked(QUERIES, "Random COUNT queries to answer; fewer of large tables.", least=0, most=100_000)
-    worlds: int = asked(
-        WORLDS, "How many worlds a replay tries, each by a run; fewer for large tables.", least=0, most=LARGEST
-    )
+    worlds: int = asked(0, "Replay the release on so many worlds, each by a run.", least=0, most=LARGEST)
     public: bool = asked(False, "Leave out what the release itself does not reveal.")
     folder: str | Path | None = None
 

@@ -19,7 +19,7 @@ from tests.running.schemas import drawn, fill, policy_of
 anyio = pytest.importorskip("anyio")
 mcp = pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
 
-FEW = ("--queries", "5", "--tries", "10", "--worlds", "0")
+FEW = ("--queries", "5", "--tries", "10")
 TOOLS = ["ask", "attack", "check", "explain", "measure", "plan", "profile"]
 #: The arguments of tools: of all but this one none.
 QUERY = {"ask": {"query": "SELECT disease, count(*) FROM t WHERE age < 40 GROUP BY ALL"}}

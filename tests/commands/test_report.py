@@ -14,7 +14,7 @@ from refusals import codes_told
 from ldiv_db.reporting import page as pdf
 from tests.strategies import some
 
-FEW = ("--queries", "1", "--tries", "1", "--worlds", "0")
+FEW = ("--queries", "1", "--tries", "1")
 
 
 def report(bed: Any, *words: Any) -> Any:

@@ -46,4 +46,4 @@ def test_every_door_judges_what_a_profile_requires(
             assert dialect in dialects
     assert ldiv_db.measure(con, table, policy=parsed, folder=tmp_path).loss.rows_published > 0
     if name == "town":  # reports are long, and of people say the same
-        assert ldiv_db.report(con, table, policy=parsed, folder=tmp_path, queries=10, tries=10, worlds=0).holds
+        assert ldiv_db.report(con, table, policy=parsed, folder=tmp_path, queries=10, tries=10).holds

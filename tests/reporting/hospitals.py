@@ -14,7 +14,7 @@ MARKS = ("zzflu", "zzcancer", "zzasthma", "zz<b>hep</b>")
 SEED = 918273645
 SECRET = "zzsecret"
 #: How much a report tries, and what is said of the release.
-FEW = {"queries": 1, "tries": 10, "worlds": 0}
+FEW = {"queries": 1, "tries": 10}
 SAID = {"recipient": HOSTILE, "purpose": "care", "release_model": "shared", "why": HOSTILE, "review": "2030"}
 
 

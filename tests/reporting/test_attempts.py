@@ -92,7 +92,7 @@ def test_nothing_is_held_against_a_promise_that_there_is_not(document):
     tried = attempts.Attempts(attempts.Attacks(9, 3, (posterior, linking)))
     found = verdict_of({"verdicts": attempts.verdicts(tried, 0.2)}, "linking")
     assert (found["verdict"], found["why"]) == ("no threshold", "no requirement bounds the share of a value")
-    assert verdict_of(document, "replay")["why"].startswith("no worlds were asked for")
+    assert verdict_of(document, "replay")["why"].startswith("runs the program for each world")
 
 
 def test_without_a_policy_labels_stand_for_nothing(hospital):
@@ -114,11 +114,8 @@ def test_without_its_source_a_report_says_what_it_lacks(hospital):
 
 
 @pytest.mark.usefixtures("untried")
-def test_a_large_source_is_not_replayed_and_without_a_population_there_is_one_initial_risk(hospital, monkeypatch):
-    monkeypatch.setattr(attempts, "REPLAYED_ROWS", 48 * 9)
+def test_without_a_population_there_is_one_initial_risk(hospital):
     found = ldiv_db.report(hospital, "published", hospital_policy(), **FEW)
-    told = verdict_of(found.document, "replay")["why"]
-    assert told.startswith("each world is a run of the program on 48 rows")
     assert found.document["source"]["risk_before_of_population"] is None
     assert "The source is taken for the population" in found.html()
 
@@ -140,7 +137,7 @@ def twice(con):
 @pytest.mark.slow
 def test_earlier_releases_are_put_together(twice, document):
     policy = hospital_policy(seed=7, algorithm="topdown", over_time="independent")
-    found = ldiv_db.report(twice, "published", policy, **FEW, worlds=0)
+    found = ldiv_db.report(twice, "published", policy, **FEW)
     by_itself = ldiv_db.attack(twice, "published", policy=policy, known="patients", also=["earlier"])
     (attack,) = [one for one in by_itself.attacks if one.name == "composition"]
     together = verdict_of(found.document, "composition")
@@ -152,13 +149,13 @@ def test_earlier_releases_are_put_together(twice, document):
 @pytest.mark.slow
 def test_an_earlier_release_of_other_columns_is_named(twice):
     policy = hospital_policy(seed=7, algorithm="topdown", over_time="independent")
-    document = ldiv_db.report(twice, "published", policy, **FEW, worlds=0).document
+    document = ldiv_db.report(twice, "published", policy, **FEW).document
     assert verify_report(twice, document, question_again(document, "published", parse_policy(policy))).holds
     twice.execute("ALTER TABLE earlier RENAME COLUMN age TO years")
-    found = ldiv_db.report(twice, "published", policy, **FEW, worlds=0).document
+    found = ldiv_db.report(twice, "published", policy, **FEW).document
     assert verdict_of(found, "composition")["why"].startswith("this policy cannot read an earlier release: ")
     twice.execute("DROP TABLE earlier")
-    found = ldiv_db.report(twice, "published", policy, **FEW, worlds=0).document
+    found = ldiv_db.report(twice, "published", policy, **FEW).document
     assert verdict_of(found, "composition")["verdict"] == "not tried"
 
 
@@ -172,7 +169,7 @@ def test_an_earlier_release_of_other_columns_is_named(twice):
 )
 def test_the_initial_risk_in_a_population_by_hand(hospital, everybody, columns):
     names = ", ".join(map(quoted, columns))
-    asked = {"population": everybody, "queries": 0, "tries": 1, "worlds": 0}
+    asked = {"population": everybody, "queries": 0, "tries": 1}
     report = ldiv_db.report(hospital, "published", hospital_policy(), **asked)
     sample = collections.Counter(hospital.execute(f"SELECT {names} FROM patients").fetchall())
     people = collections.Counter(hospital.execute(f"FROM {everybody}").fetchall())

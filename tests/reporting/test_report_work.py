@@ -51,7 +51,7 @@ def test_a_report_makes_few_rows_for_each_of_its_source(rows: int) -> None:
         con.execute(STAYS.format(rows=rows))
         ldiv_db.run(con, policy)
         listener = ldiv_db.Listener(on_step=made.append)
-        found = ldiv_db.report(con, "published", policy, worlds=0, **few, listener=listener)
+        found = ldiv_db.report(con, "published", policy, **few, listener=listener)
     people = {one["attack"]: one["figures"].get("people") for one in found.document["attacks"]["attacks"]}
     assert people["definetti"] == people["counting"] == rows
     # Everybody of a kind is in the same classes: kinds are measured, not people.

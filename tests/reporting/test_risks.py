@@ -147,7 +147,7 @@ def test_three_risks_are_decided_by_their_intervals(document):
 
 @pytest.mark.slow
 def test_with_a_control_the_risk_beyond_it_decides(hospital):
-    asked = {"control": "others", "queries": 0, "tries": 30, "worlds": 0, "threshold": "0.9"}
+    asked = {"control": "others", "queries": 0, "tries": 30, "threshold": "0.9"}
     document = ldiv_db.report(hospital, "published", hospital_policy(), **asked).document
     inference = document["risks"][-1]
     assert inference["control"] and inference["measure"] == "risk beyond the control"
@@ -296,7 +296,7 @@ def test_earlier_releases_are_those_of_the_same_source_before(con):
     con.execute("CREATE TABLE elsewhere AS FROM patients")
     ids = [ldiv_db.run(con, hospital_policy(target=f"out{i}")).run_id for i in range(2)]
     ldiv_db.run(con, hospital_policy(source="elsewhere", target="other"))
-    few = {"queries": 0, "tries": 1, "worlds": 0}
+    few = {"queries": 0, "tries": 1}
     first = ldiv_db.report(con, "out0", hospital_policy(target="out0"), **few).document["earlier"]
     last = ldiv_db.report(con, ids[1], hospital_policy(target="out1"), **few).document["earlier"]
     assert [run["target"] for run in first["runs"]] == ["published"]
@@ -326,7 +326,7 @@ def test_a_release_of_a_series_is_known(con):
     con.execute("DELETE FROM people WHERE id < 2")
     con.execute("INSERT INTO people SELECT 100 + i, 5, 'd' || i % 3 FROM range(6) t(i)")
     released = ldiv_db.run(con, policy)
-    found = ldiv_db.report(con, released.figures["run_id"], policy, queries=0, tries=1, worlds=0)
+    found = ldiv_db.report(con, released.figures["run_id"], policy, queries=0, tries=1)
     said, text = found.document["statement"], found.html()
     rows = con.execute("SELECT count(*) FROM out").fetchone()[0]
     assert (rows, said["rows"], said["run"]["rows_published"], released.figures["rows_of_table"]) == (36,) * 4
@@ -336,7 +336,7 @@ def test_a_release_of_a_series_is_known(con):
     assert "at most 1/3 is allowed" in text and "release of a series" in text
     once = {"key": None, "identifiers": ["id"], "target": "once", "over_time": "independent", "require": [{"k": 3}]}
     ldiv_db.run(con, policy | once)
-    again = ldiv_db.report(con, "out", policy, queries=0, tries=1, worlds=0).html()
+    again = ldiv_db.report(con, "out", policy, queries=0, tries=1).html()
     assert "no bound of this report covers" in again
 
 

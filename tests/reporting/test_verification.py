@@ -51,7 +51,7 @@ def test_a_mistake_of_the_code_that_made_the_report_is_found(con, monkeypatch):
     policy = hospital_policy(**changes, sensitive={"said": {"same": ["trim", "casefold"]}})
     ldiv_db.run(con, policy)
     monkeypatch.setattr(measure, "read_as_one", lambda engine, table, same: contextlib.nullcontext(table))
-    wrong = ldiv_db.report(con, "published", policy, queries=0, tries=1, worlds=0).document
+    wrong = ldiv_db.report(con, "published", policy, queries=0, tries=1).document
     (said,) = [i for i, one in enumerate(wrong["source"]["utility"]["spreads"]) if one["column"] == "said"]
     found = verified(con, wrong)
     assert not found.holds

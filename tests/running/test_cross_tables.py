@@ -226,5 +226,5 @@ def test_plans_runs_and_reports_tell_cells_by_counts_and_values_if_they_may(con:
     for call, more in ((ldiv_db.plan, []), (ldiv_db.run, [shown])):
         notes = call(con, asked, show_values=bool(more)).notes
         assert [note for note in notes if note.startswith("tables_of")] == told + more
-    data = ldiv_db.report(con, "published", policy=asked, queries=1, tries=1, worlds=0).document["data"]
+    data = ldiv_db.report(con, "published", policy=asked, queries=1, tries=1).document["data"]
     assert data["tables_of"] == {"columns": ["sex", "zip"], "exact": 1, "rows": 30, "as_in_source": 1}

@@ -184,7 +184,7 @@ def test_a_report_holds_attacks_on_rows_against_the_promise() -> None:
     with duckdb.connect(config={"threads": 1}) as con:
         place(con, [(20 + i % 5, "abcd"[i % 4], str(i // 2)) for i in range(60)])
         ldiv_db.run(con, POLICY)
-        document = ldiv_db.report(con, "release", POLICY, queries=0, tries=2, worlds=0).document
+        document = ldiv_db.report(con, "release", POLICY, queries=0, tries=2).document
         said = next(one for one in document["verdicts"] if one["attack"] == "linking")
         assert document["data"]["people"].startswith("Requirements count people, and rows as well")
         assert said["threshold"] == 0.5 and "Attacks count rows" not in " ".join(document["not_tried"])
