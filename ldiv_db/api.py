@@ -26,12 +26,11 @@ from ldiv_db.database.attach import named_databases, takes_database
 from ldiv_db.database.catalog import columns_of, named_table
 from ldiv_db.database.connections import open_database
 from ldiv_db.database.context import Listener, working_engine
-from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError, refuse
 from ldiv_db.database.frames import take_for_table
 from ldiv_db.database.requests import asks, number_problems
-from ldiv_db.database.stages import timed
+from ldiv_db.database.stages import timed, work_of
 from ldiv_db.database.templates import resource_folder
 from ldiv_db.measuring.asking.answer import ANSWERING, Answers, AskRequest
 from ldiv_db.measuring.asking.answer import answer as answer_of_table
@@ -41,7 +40,7 @@ from ldiv_db.measuring.profile import Profile, ProfileRequest, profile_table
 from ldiv_db.measuring.tables import TablesMeasurement, measure_tables
 from ldiv_db.policy.limits import publishes_all
 from ldiv_db.policy.parts import Sensitive, TaxonomySpec
-from ldiv_db.policy.published import settled_by
+from ldiv_db.policy.published import asked_of, settled_by, tell_of_each
 from ldiv_db.policy.reading import (
     GivenRequirement,
     Policy,
@@ -130,7 +129,7 @@ def check(con: Any, request: AuditRequest) -> Audits:
     Every Audit has `holds`, `classes`, `rows` and `verdicts`; a failed requirement raises nothing.
     """
     policy = None if request.policy is None else parse_policy(request.policy)
-    with working_engine(con, request.listener) as engine:
+    with working_engine(con, request.listener, request.catalog) as engine:
         return audit_asked(engine, request, policy)
 
 
@@ -138,28 +137,22 @@ def audit_asked(engine: Engine, request: AuditRequest, policy: Policy | None, wa
     """The audits that are asked for, of a table or of all tables of a policy; `watch` sees the classes."""
     policy = policy and of_published(policy, request.table)
     if policy is not None and policy.is_apart:
-        each = {name: (own, replace(request, table=str(own.target))) for name, own in members_of(policy).items()}
-        found = {name: audit_asked(engine, asked, own, watch) for name, (own, asked) in each.items()}
-        return Audits(audits_apart(found))
+        tell_of_each(engine, request.heard, policy, Path(request.folder or "."), AUDITING)
+        each = {name: asked_of(request, name, own) for name, own in members_of(policy).items()}
+        return Audits(audits_apart({name: audit_asked(engine, *asked, watch) for name, asked in each.items()}))
     policy = policy and policy.requiring(auto_found(engine, policy.places, policy.require))
     if policy is not None and policy.tables:
         known = recorded_tables(engine, policy.places, policy.is_series, policy.knows_one)
         return Audits(check_tables(engine, policy, request, known, watch))
     relation = open_given(engine, request.table, "table")
-    _tell(engine, request.listener, AUDITING, relation)
+    request.heard.on_stage(AUDITING)
+    request.heard.on_expected([timed(AUDITING, *work_of(engine, relation))])
     if policy is not None:
         policy = settled_by(policy, (column.name for column in columns_of(engine, relation)))
     question = request.question(policy, partial(open_given, engine))
     audits = check_table(engine, relation, with_people(engine, relation, question, policy), watch)
     told = unaudited_cells(engine, relation, policy, Path(request.folder or ".")) if policy is not None else ""
     return Audits([replace(audits[0], warnings=(*audits[0].warnings, told)), *audits[1:]] if told else audits)
-
-
-def _tell(engine: Engine, listener: Listener | None, stage: str, table: Table) -> None:
-    """Tell who listens what a call's only stage is expected to take."""
-    if listener:
-        columns = len(columns_of(engine, table))
-        listener.on_expected([timed(stage, engine.count(table) * columns, columns)])
 
 
 def check_sql(
@@ -258,7 +251,7 @@ def ask(con: Any, request: AskRequest) -> Answers:
 def answer_asked(engine: Engine, request: AskRequest, reads_ledger: bool = True) -> Answers:
     """The answer to what is asked; how many rows were left out is looked up unless a ledger is not to be told of."""
     relation = open_given(engine, request.table, "table")
-    _tell(engine, request.listener, ANSWERING, relation)
+    request.heard.on_expected([timed(ANSWERING, *work_of(engine, relation))])
     name = given_name(request.table, relation)
     written = None if request.policy is None else parse_policy(request.policy)
     policy = None if written is None else policy_of_table(written, str(relation))

@@ -41,14 +41,13 @@ from ldiv_db.auditing.people_names import people_warning
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.auditing.tables import PublishedTables
 from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.context import Listener
 from ldiv_db.database.csv_files import as_spelt
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one
 from ldiv_db.database.errors import Problem, refuse
 from ldiv_db.database.sources import resolve_source
-from ldiv_db.database.stages import timed
+from ldiv_db.database.stages import timed, work_of
 from ldiv_db.display import Shown
 from ldiv_db.policy.tables import named_in
 from ldiv_db.requirements import ROWS_ALONE, Requirement
@@ -193,7 +192,7 @@ def attacks_on(table: AttackedTable, by_people: Sequence[AttackedTable] = ()) ->
 
     Of a table that has people in place of rows those alone that are made on people.
     """
-    given, columns, listener = table.known.given, table.columns, table.known.asked.listener or Listener()
+    given, columns, listener = table.known.given, table.columns, table.known.asked.heard
     of_people = table.first.subject.person is not None
     asked = [kind for kind in ATTACKERS if (not kind.key or kind.key in given) and kind.on_people >= of_people]
     wanted = [kind for kind in asked if (columns.sensitive if kind.of_values else columns.pair is None)]
@@ -210,6 +209,10 @@ def attacks_on(table: AttackedTable, by_people: Sequence[AttackedTable] = ()) ->
         attacker = ready[kind] = ready.get(kind) or kind(_counted_for(kind, table, by_people))
         made = attacker.attacks() if place is None else attacker.on(attacker.table.targets[place])
         yield from _told(attacker, made)
+
+
+#: What is shown before it is known which attacks are tried.
+PREPARING = "preparing attacks"
 
 
 def _trying(kind: type[Attacker]) -> str:
@@ -243,14 +246,17 @@ def attack_published(found: PublishedTables, known: Knowledge) -> Attacks:
     """
     refuse(known.problems())
     attacks, classes = list[Attack](), 0
-    tell = (known.asked.listener or Listener()).on_stage
     with found.joined() as joined:
         one = OneRow.of(joined) if found.policy.knows_one else None
-        for who, reading in _knowing(found, joined, one):
-            tell(f"trying attacks by who knows {who}")
+        knowing = {who: (reading, known.by(f"who knows {who}")) for who, reading in _knowing(found, joined, one)}
+        cells = work_of(found.engine, *(table.rows for table in found.tables))
+        each = [timed(PREPARING, *cells).of(f"who knows {who}") for who in knowing for _ in found.wanted]
+        known.asked.heard.on_expected(each)
+        for who, (reading, own) in knowing.items():
             for name in found.wanted:
+                own.asked.heard.on_stage(PREPARING)
                 with found.engine.scope():
-                    made, classes = _attacks_by(found, reading(name), name, known)
+                    made, classes = _attacks_by(found, reading(name), name, own)
                 attacks += [replace(attack, knows=who) for attack in made]
         attacks += attack_everybody(one, found.attributes) if one else []
         rows = joined.count

@@ -24,7 +24,7 @@ from ldiv_db.auditing.check import (
     refuse_request,
 )
 from ldiv_db.database.catalog import Column, columns_of
-from ldiv_db.database.context import Listening
+from ldiv_db.database.context import Listening, hearing_of
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, refuse
@@ -255,6 +255,10 @@ class Knowledge:
     promised_population: str = ""
     #: The column that says whose a row is in tables of people who may have several.
     person: str | None = None
+
+    def by(self, who: str) -> Knowledge:
+        """The same of one of several attackers, whose attacks are told of by who that is."""
+        return replace(self, asked=replace(self.asked, listener=hearing_of(who, self.asked.heard)))
 
     def person_among(self, columns: Iterable[Column]) -> Identifier | None:
         """The column of these that says whose a row is, if there is one."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from os.path import splitext
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from ldiv_db.auditing.people_names import people_warning
 from ldiv_db.auditing.set_sizes import require_few
 from ldiv_db.auditing.subject import Pair, Subject, Suppressed, pair_of
 from ldiv_db.database.catalog import Column, columns_of, missing_columns
-from ldiv_db.database.context import Listener
+from ldiv_db.database.context import Listening
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Reading, read_as_one
@@ -171,17 +171,12 @@ def check_request(policy: Policy | None, **given: Any) -> CheckRequest:
 def asked_pair(asked: Any, policy: Policy | None, open_table: Callable[[Any, str], Table]) -> Pair | None:
     """The pair of tables that is named, or that which a policy publishes; raises PolicyError for half of one."""
     suffixes = DECOMPOSITIONS.get(policy.algorithm.name, ()) if policy else ()
-    is_whole, (named, ending) = not (asked.sensitive_table or asked.group or asked.count), _parted(str(asked.table))
+    is_whole, (named, ending) = not (asked.sensitive_table or asked.group or asked.count), splitext(str(asked.table))
+    named, ending = (named, ending) if ending.lower() in TARGET_FILES else (str(asked.table), "")
     if is_whole and suffixes and named.endswith(f"_{suffixes[0]}"):
         values = open_table(named.removesuffix(suffixes[0]) + suffixes[1] + ending, "sensitive-table")
         return Pair(values, GROUP_ID, COUNT if policy and policy.algorithm.name == "anatomy" else None)
     return pair_of(asked.sensitive_table, asked.group, asked.count, open_table)
-
-
-def _parted(name: str) -> tuple[str, str]:
-    """The name of a table, and the ending of a file's."""
-    stem, ending = os.path.splitext(name)
-    return (stem, ending) if ending.lower() in TARGET_FILES else (name, "")
 
 
 @dataclass(frozen=True)
@@ -203,7 +198,7 @@ class NamedPair:
 
 
 @dataclass(frozen=True)
-class AuditRequest(NamedPair, NamedTable):
+class AuditRequest(NamedPair, Listening, NamedTable):
     """A published table or pair, and what must hold of it."""
 
     require: GivenRequirement | Iterable[GivenRequirement] = ()
@@ -221,7 +216,6 @@ class AuditRequest(NamedPair, NamedTable):
     position: str | None = asked(
         None, "With --individual: the column that puts a person's rows into their order. A class is a sequence of rows."
     )
-    listener: Listener | None = None
 
     def question(self, policy: Policy | None, open_table: Callable[[Any, str], Table]) -> CheckRequest:
         """The request by what its `policy` says; raises PolicyError if nothing is required, or for half of a pair."""

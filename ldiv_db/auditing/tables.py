@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ldiv_db.auditing.audit import Audit, Judging, Observer, audit_table
 from ldiv_db.auditing.centres import require_within
-from ldiv_db.auditing.check import AuditRequest, check_request, request_problems
+from ldiv_db.auditing.check import AUDITING, AuditRequest, check_request, request_problems
 from ldiv_db.auditing.joined_tables import EveryRow, JoinedTables, with_column
 from ldiv_db.auditing.kept import warn_of_release
 from ldiv_db.auditing.kept_across import JoinedTable, warn_across
@@ -27,6 +27,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one
 from ldiv_db.database.errors import refuse
 from ldiv_db.database.names import Identifier
+from ldiv_db.database.stages import timed, work_of
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.published import open_target, settled_by
@@ -194,7 +195,9 @@ def check_tables(
     refuse(said_of_one_table(asked))
     beside = policy.path.parent if policy.path else Path()
     folder = beside if asked.folder is None else Path(asked.folder)
-    return PublishedTables.open(engine, policy, folder, asked.require, known).audits(asked.twice or None, watch)
+    found = PublishedTables.open(engine, policy, folder, asked.require, known)
+    asked.heard.on_expected([timed(AUDITING, *work_of(engine, *(table.rows for table in found.tables)))])
+    return found.audits(asked.twice or None, watch)
 
 
 def judged_of(wanted: Mapping[str, Sequence[Requirement]]) -> dict[str, Sequence[Requirement]]:

@@ -11,11 +11,12 @@ import typer
 from ldiv_db.api import Audits, audit_asked
 from ldiv_db.auditing.check import AUDITING, AuditRequest
 from ldiv_db.auditing.violations import Violations
-from ldiv_db.commands.console import open_for_command, split_columns
-from ldiv_db.commands.options import Database, Limits, OptionsOf, OutputOptions, Released, grouped
+from ldiv_db.commands.console import split_columns
+from ldiv_db.commands.options import Database, DatabaseOptions, OptionsOf, OutputOptions, Released, grouped
 from ldiv_db.commands.table_options import Judged
 from ldiv_db.database import catalog
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import refused
 from ldiv_db.display import Part, table_of
 
 
@@ -35,7 +36,7 @@ def check_command(
     most: Annotated[
         int, typer.Option(min=1, max=1_000_000, help="How many classes to list for each requirement.")
     ] = 20,
-    limits: Limits,
+    resources: DatabaseOptions,
     output: OutputOptions,
 ) -> None:
     """Audit any table: do all its classes meet the requirements?
@@ -67,10 +68,13 @@ def check_command(
       ldiv check w.duckdb qit --sensitive-table st --group group_id --sensitive disease --require frequency:3
     """
     policy = judged.written
-    opened = open_for_command(database, into is None, limits.settings, asked=vars(judged) | asked)
+    if into and resources.catalog:
+        raise refused("into", "does not go with --catalog, by which the database is not written to")
+    opened = resources.open(database, into is None, vars(judged) | asked)
     with opened as connection, output.progress(AUDITING) as listener:
-        engine = Engine(connection, listener.on_step)
-        request = judged.request(table, split_columns(connection, table, judged.qi), asked | {"listener": listener})
+        engine = Engine(connection, listener.on_step, catalog=resources.catalog_name)
+        asked |= {"listener": listener, "catalog": resources.catalog_name}
+        request = judged.request(table, split_columns(connection, table, judged.qi), asked)
         found = Violations(engine, labels, show_values, most, catalog.new_table(engine, into, "into") if into else None)
         found.refuse_target()
         with engine.transaction():

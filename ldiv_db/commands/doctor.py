@@ -6,19 +6,21 @@ from typing import Annotated
 
 import typer
 
-from ldiv_db.commands.console import open_for_command, show
-from ldiv_db.commands.options import AnyDatabase, Json
+from ldiv_db.commands.console import open_for_command
+from ldiv_db.commands.options import AnyDatabase, OutputOptions, grouped
 from ldiv_db.database.counted import names_warehouse, open_planned
 from ldiv_db.running.doctor import doctor
 from ldiv_db.running.machine import look_around
 
 
+@grouped
 def doctor_command(
+    *,
     database: AnyDatabase = None,
-    json: Json = False,
     schema: Annotated[
         str | None, typer.Option(help="An empty schema to try in, which stays; by default one is made and dropped.")
     ] = None,
+    output: OutputOptions,
 ) -> None:
     """Try the smallest policies of all kinds in a database, on made-up people, and leave nothing there.
 
@@ -37,9 +39,12 @@ def doctor_command(
     """
     if database is None:
         machine = look_around()
-        show(machine.as_dict(), machine.text(), json)
+        output.show(machine.as_dict(), machine.text())
         return
-    with open_planned(database) if names_warehouse(database) else open_for_command(database) as opened:
-        visit = doctor(opened, schema)
-    show(visit.as_dict(), visit.text(), json)
+    with (
+        open_planned(database) if names_warehouse(database) else open_for_command(database) as opened,
+        output.progress("making people up") as listener,
+    ):
+        visit = doctor(opened, schema, listener=listener)
+    output.show(visit.as_dict(), visit.text())
     raise typer.Exit(0 if visit.holds else 1)

@@ -213,8 +213,8 @@ class OutputOptions:
 
 
 @dataclass(frozen=True)
-class Limits:
-    """Limits on the memory, threads and disk of a command's database."""
+class DatabaseOptions:
+    """Limits on the memory, threads and disk of a command's database, and the file of its catalog."""
 
     threads: Annotated[
         int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads the database may use; by default all.")
@@ -226,17 +226,11 @@ class Limits:
             help="A folder for what does not fit into memory; by default beside the database, else the system's."
         ),
     ] = None
+    catalog: Catalog = None
 
     @property
     def settings(self) -> Settings:
         return Settings(self.threads, self.memory_limit, None if self.temp_dir is None else str(self.temp_dir))
-
-
-@dataclass(frozen=True)
-class DatabaseOptions(Limits):
-    """Limits of a command's database, and the file of its catalog."""
-
-    catalog: Catalog = None
 
     def open(
         self, database: str, read_only: bool = False, asked: Mapping[str, Any] | None = None
@@ -260,12 +254,11 @@ class DatabaseOptions(Limits):
         return CATALOG if self.catalog else None
 
 
-@dataclass(frozen=True)
-class CatalogOptions:
+@dataclass(frozen=True, kw_only=True)
+class CatalogOptions(OutputOptions):
     """The database with the catalog that a command works on alone, and how its result is shown."""
 
     database: Database
-    json: Json = False
     catalog: Catalog = None
 
     @property
@@ -274,25 +267,32 @@ class CatalogOptions:
         return None if self.catalog is None else str(self.catalog)
 
     @contextmanager
-    def engine(self, read_only: bool = False) -> Iterator[Engine]:
-        """An engine on the database."""
-        with open_for_command(self.database, read_only, catalog=self.catalog) as connection:
-            yield Engine(connection, catalog=CATALOG if self.catalog else None)
+    def engine(self, read_only: bool = False, work: str = "reading the catalog") -> Iterator[Engine]:
+        """An engine on the database, for so long as the command shows this `work`."""
+        with (
+            open_for_command(self.database, read_only, catalog=self.catalog) as connection,
+            self.progress(work) as listener,
+        ):
+            yield Engine(connection, listener.on_step, catalog=CATALOG if self.catalog else None)
 
     @contextmanager
     def ledger(
-        self, read_only: bool = False, besides: Sequence[str] = (), series: str | None = None
+        self,
+        read_only: bool = False,
+        besides: Sequence[str] = (),
+        series: str | None = None,
+        work: str = "reading the ledger",
     ) -> Iterator[Engine]:
         """The same, or one with the ledger of a warehouse: what commands read `besides` runs, or of a series."""
         if names_warehouse(self.database):
             from ldiv_db.publishing.ledger_there import ledger_of  # noqa: PLC0415 - all that a ledger is about
 
-            with open_named(self.database) as there, ledger_of(there, self.schema, besides, series) as engine:
+            with (
+                open_named(self.database) as there,
+                self.progress(work),
+                ledger_of(there, self.schema, besides, series) as engine,
+            ):
                 yield engine
             return
-        with self.engine(read_only) as engine:
+        with self.engine(read_only, work) as engine:
             yield engine
-
-    def show(self, document: Mapping[str, Any], text: Iterable[Part]) -> None:
-        """Print the result."""
-        show(document, text, self.json)

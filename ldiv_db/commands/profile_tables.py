@@ -10,13 +10,13 @@ from typing import Any
 
 from ldiv_db.commands.console import split_names
 from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.context import Context, Listener
+from ldiv_db.database.context import Context, Listener, hearing_of
 from ldiv_db.database.data_files import FileRelation, Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, LdivError, Problem, refuse, refused, rows_phrase
 from ldiv_db.database.names import Relation
 from ldiv_db.database.sources import resolve_source
-from ldiv_db.database.stages import timed
+from ldiv_db.database.stages import timed, work_of
 from ldiv_db.display import Part, fields_of, table_of
 from ldiv_db.measuring.kinds_of_tables import OF_PEOPLE, PEOPLE
 from ldiv_db.measuring.links import Link, ProfiledTable, find_links
@@ -33,6 +33,8 @@ from ldiv_db.running.preview import describe_plan
 from ldiv_db.running.run import estimate, plan
 from ldiv_db.running.tables import check_targets, open_tables, resolve_tables
 
+#: What is shown after all tables are counted.
+LINKING, PLANNING = "looking for links", "planning a policy"
 #: Of more values of quasi-identifiers links and columns alone are checked.
 _MOST_CELLS = 1_000_000
 #: What is asked of people, and less of it each time that they cannot meet it.
@@ -96,11 +98,13 @@ def profile_release(
     are = "is empty, and is" if len(empty) == 1 else "are empty, and are"
     left_out = [f"{', '.join(empty)} {are} left out"] if empty else []
     if len(tables) == 1:
+        listener.on_stage(PLANNING)
         started = start_policy(engine, tables, lasts=lasts)
         expected, said = _estimated(engine, started.starter, folder)
         return ReleaseProfile(tables, started, expected, [*said, *(f"note: {one}" for one in left_out)])
+    listener.on_stage(LINKING)
     links = find_links(engine, tables)
-    started, said = _accepted(engine, tables, links, folder, lasts)
+    started, said = _accepted(engine, tables, links, folder, lasts, listener)
     return ReleaseProfile(started.tables or tables, started, None, [*left_out, *said])
 
 
@@ -115,10 +119,15 @@ class _Tried:
 
 
 def _accepted(
-    engine: Engine, tables: Sequence[ProfiledTable], links: Sequence[Link], folder: Path, lasts: bool
+    engine: Engine,
+    tables: Sequence[ProfiledTable],
+    links: Sequence[Link],
+    folder: Path,
+    lasts: bool,
+    listener: Listener,
 ) -> tuple[Started, list[str]]:
     """A policy that `ldiv plan` accepts, with what it says: of `known: 1` where `all` loses most rows, and more."""
-    given = engine, tables, links, folder, lasts
+    given = engine, tables, links, folder, lasts, listener
     whole = _less(*given, "all")
     if whole.share <= _MUCH or whole.started.starter is None:
         return whole.started, whole.said
@@ -130,14 +139,23 @@ def _accepted(
 
 
 def _less(
-    engine: Engine, tables: Sequence[ProfiledTable], links: Sequence[Link], folder: Path, lasts: bool, known: Known
+    engine: Engine,
+    tables: Sequence[ProfiledTable],
+    links: Sequence[Link],
+    folder: Path,
+    lasts: bool,
+    listener: Listener,
+    known: Known,
 ) -> _Tried:
     """The first policy that a plan accepts: of less where people cannot meet more.
 
     Columns that a plan refuses to publish are left out; of what else it refuses the reason is said.
     """
     asked = [replace(most, known=known) for most in _LESS]
+    tries = [timed(PLANNING, sum(one.profile.rows * len(one.columns) for one in tables))] * 2
     while True:
+        listener.on_expected(tries)  # one more each time, as nobody knows how many it takes
+        listener.on_stage(PLANNING)
         started = start_policy(engine, tables, links, asked[0], lasts)
         try:
             return _tried(engine, started, folder)
@@ -182,18 +200,16 @@ def _profiled(
     empty = [name for name, (_, rows) in opened.items() if len(opened) > 1 and not engine.count(rows)]
     empty = empty if len(empty) < len(opened) else []
     found, profiled = [], {name: one for name, one in opened.items() if name not in empty}
-    listener.on_expected(
-        [
-            timed(stage, engine.count(rows) * len(columns[name]), len(columns[name]))
-            for name, (_, rows) in profiled.items()
-            for stage in (COUNTING, COMBINING)
-        ]
-    )
+    work = {name: work_of(engine, rows) for name, (_, rows) in profiled.items()}
+    counting = [timed(stage, *own).of(name) for name, own in work.items() for stage in (COUNTING, COMBINING)]
+    cells = sum(own for own, _ in work.values())
+    listener.on_expected([*counting, timed(LINKING, cells), timed(PLANNING, cells)])
     for name, (text, relation) in profiled.items():
         keys = None if asked["qi"] is None else qi[name]
         request = ProfileRequest(**dict(asked) | {"qi": keys, "sensitive": secrets[name]})
-        listener.on_stage(COUNTING)
-        profile = profile_table(engine, relation, request, listener)
+        heard = hearing_of(name, listener)
+        heard.on_stage(COUNTING)
+        profile = profile_table(engine, relation, request, heard)
         found.append(ProfiledTable.of(engine, name, _source(text, relation, folder), relation, profile))
     return found, empty
 

@@ -29,7 +29,9 @@ _IN_TURN = "note: each group was examined by itself, all of its keys together; s
 
 
 @contextmanager
-def _settled_engine(stored: CatalogOptions, series: str | None = None) -> Iterator[Engine]:
+def _settled_engine(
+    stored: CatalogOptions, series: str | None = None, work: str = "reading the ledger"
+) -> Iterator[Engine]:
     """The database open for reading, after what a crashed release left there is finished or rolled back."""
     if not names_warehouse(stored.database):  # which takes back what a release left
         with stored.engine(read_only=True) as engine:
@@ -37,7 +39,7 @@ def _settled_engine(stored: CatalogOptions, series: str | None = None) -> Iterat
         if crashed:
             with stored.engine() as engine:
                 settle_crashed(engine)
-    with stored.ledger(read_only=True, series=series) as engine:
+    with stored.ledger(read_only=True, series=series, work=work) as engine:
         try:
             yield engine
         finally:
@@ -134,7 +136,7 @@ def check_command(
     refuse(Problem(f"--{name}", f"does not go with a series, {series}", "name a series or tables") for name in beside)
     if names_warehouse(stored.database):
         raise refused("database", f"{stored.database} is a warehouse, and releases are compared row by row", ON_ROWS)
-    with _settled_engine(stored) as engine:
+    with _settled_engine(stored, work="comparing releases") as engine:
         if series is not None:
             found = releases.check_series(engine, series)
         else:

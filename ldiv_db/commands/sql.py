@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,7 +14,7 @@ from ldiv_db.auditing.check import AuditRequest
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.commands.ask import OfRelease, of_release
 from ldiv_db.commands.console import group_of_commands, open_for_command, show, split_names
-from ldiv_db.commands.options import CatalogOptions, Database, Json, OptionsOf, PolicyFile, grouped
+from ldiv_db.commands.options import CatalogOptions, Database, Json, OptionsOf, OutputOptions, PolicyFile, grouped
 from ldiv_db.commands.table_options import Judged
 from ldiv_db.database.catalog import named_table
 from ldiv_db.database.composer import Composer
@@ -177,7 +178,7 @@ def ask_command(
     dialect: Annotated[Dialect, typer.Option(help="The SELECT's database.")] = "duckdb",
     named: NamedThere = None,
     asked: Annotated[dict[str, Any], OptionsOf(AskRequest)],
-    json: Json = False,
+    output: OutputOptions,
 ) -> None:
     """Print the answer of `ldiv ask` as one SELECT, for a database that has the same table.
 
@@ -191,12 +192,23 @@ def ask_command(
         --policy policy.yml --dialect snowflake --as analytics.patients
     """
     read, folder = of_release(policy)
-    with open_for_command(database, True) as connection, working_engine(connection) as engine:
+    with _reading(database, output) as engine:
         relation, there = resolve_source(engine, table, Path(), "table"), named_table(named or table, "--as")
         request = AskRequest(there, query, folder=folder, **asked)
         at = Composer(dialect, [there.name])
         text = ask_statement(engine, relation, request, read and policy_of_table(read, str(relation)), at)
-    _show({"table": str(there), "dialect": dialect, "sql": text}, json)
+    _show({"table": str(there), "dialect": dialect, "sql": text}, output.json)
+
+
+@contextmanager
+def _reading(database: str, output: OutputOptions) -> Iterator[Engine]:
+    """An engine on the database, of which labels are read."""
+    with (
+        open_for_command(database, True) as connection,
+        output.progress("reading labels") as listener,
+        working_engine(connection, listener) as engine,
+    ):
+        yield engine
 
 
 @sql_app.command("expand")
@@ -212,7 +224,7 @@ def expand_command(
     policy: OfRelease = None,
     dialect: Annotated[Dialect, typer.Option(help="The SELECT's database.")] = "duckdb",
     named: NamedThere = None,
-    json: Json = False,
+    output: OutputOptions,
 ) -> None:
     """Print a SELECT of the published rows with all values that their labels stand for, each with its weight.
 
@@ -224,12 +236,12 @@ def expand_command(
       ldiv sql expand copy.duckdb published.patients --policy policy.yml --columns age,sex
     """
     read, folder = of_release(policy)
-    with open_for_command(database, True) as connection, working_engine(connection) as engine:
+    with _reading(database, output) as engine:
         relation, there = resolve_source(engine, table, Path(), "table"), named_table(named or table, "--as")
         wanted, at = split_names(columns or [], set()), Composer(dialect, [there.name])
         known = read and policy_of_table(read, str(relation))
         text = expand_statement(engine, relation, wanted, known, folder, at, there)
-    _show({"table": str(there), "dialect": dialect, "sql": text}, json)
+    _show({"table": str(there), "dialect": dialect, "sql": text}, output.json)
 
 
 def _show(document: dict[str, Any], as_json: bool, text: str = "") -> None:

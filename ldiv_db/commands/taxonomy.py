@@ -119,7 +119,7 @@ def new_command(
       ldiv taxonomy new warehouse.duckdb patients zip --by prefixes --file zip.csv
     """
     path = file or Path(re.sub(r"[^\w-]+", "_", column)[:60] + ".csv")
-    with stored.engine(read_only=True) as engine:
+    with stored.engine(True, "counting values") as engine:
         source = resolve_source(engine, table, Path(), "table")
         refuse(catalogs.missing_columns(engine, source, [("column", column)], "table"))
         found = next(c for c in catalogs.columns_of(engine, source) if c.name.lower() == column.lower())
@@ -151,7 +151,7 @@ def show_command(
     """
     if (table is None) != (column is None):
         raise typer.BadParameter("give both --table and --column")
-    with stored.engine(read_only=True) as engine:
+    with stored.engine(True, "counting values" if table else "reading the catalog") as engine:
         source = None if table is None else resolve_source(engine, table, Path(), "table")
         found, rows = _read_shown(engine, name, source, column)
     branches: dict[int, Tree] = {}
@@ -232,7 +232,7 @@ def check_command(
       ldiv taxonomy check warehouse.duckdb country --table patients --column country
       ldiv taxonomy check warehouse.duckdb icd10cm --table patients --column diagnosis --show-values
     """
-    with stored.engine(read_only=True) as engine:
+    with stored.engine(True, "counting values") as engine:
         _, dictionary = _held(engine, name, resolve_source(engine, table, Path(), "table"), column)
         shown = "all" if show_values else False
         found = engine.rows("taxonomies/list_missing_values", dictionary=dictionary, show_values=shown)

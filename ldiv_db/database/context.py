@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,15 @@ class Stage:
     work: int = 0
     seconds: float = 0.0
 
+    @property
+    def kind(self) -> str:
+        """The name without the part that it is of: stages of one kind take as long for as much work."""
+        return self.name.rpartition(": ")[2]
+
+    def of(self, part: str) -> Stage:
+        """The same of a part of the work, which its name says."""
+        return replace(self, name=f"{part}: {self.name}")
+
 
 @dataclass(frozen=True)
 class Listener:
@@ -39,12 +48,26 @@ class Listener:
     on_expected: Callable[[Sequence[Stage]], None] = lambda stages: None
 
 
+def hearing_of(part: str, listener: Listener) -> Listener:
+    """Who hears of a part of the work as the listener does of all, by stages that are called by it."""
+    return replace(
+        listener,
+        on_stage=lambda name: listener.on_stage(f"{part}: {name}"),
+        on_expected=lambda stages: listener.on_expected([one.of(part) for one in stages]),
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Listening:
     """Who hears of a call, and the attached database with taxonomies and ledger, if that is not the current one."""
 
     listener: Listener | None = None
     catalog: str | None = None
+
+    @property
+    def heard(self) -> Listener:
+        """Who hears of it, or one who does nothing."""
+        return self.listener or Listener()
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,21 @@ corrects what is expected by what finished stages took. No figure here is of the
 
 from __future__ import annotations
 
+from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Stage
+from ldiv_db.database.data_files import Table
+from ldiv_db.database.engine import Engine
 
 #: The seconds of a stage, and those of a million cells or of other work.
 SECONDS = {
     "reading the source": (0.15, 0.17),
+    "placing rows of people": (1.0, 30.0),
     "forming classes by bsgi": (1.15, 1.7),
     "forming classes by mondrian": (0.8, 0.6),
     "forming classes by topdown": (2.8, 1.9),
     "forming classes by cuts": (0.5, 10.3),
     "forming classes by peel": (0.8, 4.0),
-    "improving classes": (0.0, 2.4),
+    "improving classes": (0.0, 2.1),
     "measuring what is lost": (0.03, 0.02),
     "writing and auditing the release": (0.17, 0.17),
     "auditing the table": (0.08, 0.14),
@@ -26,7 +30,10 @@ SECONDS = {
     "answering the question": (0.28, 0.04),
     "counting columns": (0.28, 0.01),
     "counting combinations": (0.66, 0.27),
+    "looking for links": (0.1, 0.2),
+    "planning a policy": (2.0, 10.0),
     "trying attacks": (8.0, 8.0),
+    "preparing attacks": (0.05, 0.2),
     "trying homogeneity": (0.01, 0.005),
     "trying similarity": (0.01, 0.005),
     "trying skewness": (0.01, 0.005),
@@ -59,6 +66,13 @@ EACH_OTHER, FEW = 0.015, 8
 
 def timed(name: str, work: int = 0, columns: int = FEW) -> Stage:
     """The stage with the seconds that so much work is expected to take; 0 without work, of which nothing is known."""
-    fixed, more = SECONDS.get(name, ANY)
-    wide = EACH.get(name, EACH_OTHER) * max(columns - FEW, 0)
+    kind = Stage(name).kind
+    fixed, more = SECONDS.get(kind, ANY)
+    wide = EACH.get(kind, EACH_OTHER) * max(columns - FEW, 0)
     return Stage(name, work, fixed + wide + more * work / 1e6 if work else 0.0)
+
+
+def work_of(engine: Engine, *tables: Table) -> tuple[int, int]:
+    """How many cells the tables have together, and how many columns the widest has: the work of reading them."""
+    columns = [len(columns_of(engine, table)) for table in tables]
+    return sum(engine.count(table) * width for table, width in zip(tables, columns, strict=True)), max(columns)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.context import Listener, Listening, Stage
+from ldiv_db.database.context import Listening, Stage
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one, read_exactly
@@ -206,7 +206,7 @@ class _Measuring:
     def measure(self, besides: Besides) -> Measurement:
         engine, flow, wanted, source = self._engine, self._flow, self._wanted, self._source
         copied, axes = besides.scanned or scan(engine, source, wanted.show_values, counted=True)
-        listener = wanted.listener or Listener()
+        listener = wanted.heard
         listener.on_expected(self._stages(copied.rows_in, wanted.queries))
         listener.on_stage(COMPARING)
         label = [Renamed(Identifier(wanted.class_label), _LABEL)] if wanted.class_label else []

@@ -13,13 +13,15 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from ldiv_db.database.context import hearing_of
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import refuse
 from ldiv_db.database.names import Identifier, NamedAfter, Relation
 from ldiv_db.database.requests import number_problems
+from ldiv_db.database.stages import timed, work_of
 from ldiv_db.display import Shown
-from ldiv_db.measuring.measure import Besides, Measurement, MeasureRequest, measure_table
+from ldiv_db.measuring.measure import COMPARING, Besides, Measurement, MeasureRequest, measure_table
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.published import open_each
@@ -90,6 +92,10 @@ def measure_tables(engine: Engine, policy: Policy, wanted: MeasureRequest, sprea
     with problems.collected():
         published = open_each(engine, policy, folder, "target", members)
     problems.refuse()
+    linked = [] if policy.is_apart else list(_pairs(policy.tables, members))
+    work = {name: work_of(engine, rows) for name, rows in published.items() if members[name].quasi_identifiers}
+    work |= {_pair(*pair): work_of(engine, published[pair[1]]) for pair in linked}
+    wanted.heard.on_expected([timed(COMPARING, *own).of(name) for name, own in work.items()])
     measured, losses = dict[str, Measurement](), list[TableLoss]()
     known, values = dict[str, Described](), dict[Column, Axis]()
     for name, member in members.items():
@@ -102,7 +108,8 @@ def measure_tables(engine: Engine, policy: Policy, wanted: MeasureRequest, sprea
             copied, axes = scan(engine, described.source.bare(), wanted.show_values, counted=True)
             values |= {(name, axis.name): axis for axis in axes}
             besides = Besides(True, spreads, (), (copied, axes))
-            told = measure_table(engine, published[name], described, wanted, besides)
+            asked = replace(wanted, listener=hearing_of(name, wanted.heard))
+            told = measure_table(engine, published[name], described, asked, besides)
             table = policy.tables[name]
             measured[name] = replace(told, published=str(table.target), source=str(table.source))
             weight = sum(qi.weight for qi in described.source.quasi_identifiers)
@@ -112,11 +119,15 @@ def measure_tables(engine: Engine, policy: Policy, wanted: MeasureRequest, sprea
     opened = {name: LinkedTable.opened(engine, name, policy.tables[name], rows) for name, rows in read.items()}
     keyed = {} if policy.is_apart else {name: one.rows for name, one in keyed_tables(engine, opened).items()}
     joins = _Joins(engine, policy.tables, wanted, keyed, published, known, values)
-    linked = [] if policy.is_apart else _pairs(policy.tables, members)
     found = (joins.measure(parent, child) for parent, child in linked)
     counted = tuple(one for one in found if one)
     named = " & ".join(str(policy.tables[name].source) for name in members)
     return TablesMeasurement(policy.places, named, measured, tuple(losses), counted)
+
+
+def _pair(parent: str, child: str) -> str:
+    """What two tables that are joined are called."""
+    return f"{parent} & {child}"
 
 
 def _pairs(tables: Mapping[str, PolicyTable], names: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -177,7 +188,9 @@ class _Joins:
         ]
         shown = [(table, each) for table, c in keys for each in self.known[table].released.columns_of(c)]
         release = self._join(parent, child, self.published, [*shown, *sensitive])
-        wanted, besides = replace(self.wanted, kl=False, queries=0), Besides(counts=True, scanned=(copied, axes))
+        told = hearing_of(_pair(parent, child), self.wanted.heard)
+        wanted = replace(self.wanted, kl=False, queries=0, listener=told)
+        besides = Besides(counts=True, scanned=(copied, axes))
         found = measure_table(self.engine, release, described, wanted, besides)
         return JoinedCounts(parent, child, found.rows_in, found.loss.rows_published, found.loss.counts)
 

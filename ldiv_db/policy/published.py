@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 from ldiv_db.database.addresses import address_of
 from ldiv_db.database.attach import attach_address
 from ldiv_db.database.catalog import main_schema, named_table, table_exists
+from ldiv_db.database.context import Listener, Listening, hearing_of
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import nearest, refused
 from ldiv_db.database.lineage import same_file
 from ldiv_db.database.names import Relation
 from ldiv_db.database.sources import resolve_source
+from ldiv_db.database.stages import timed, work_of
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.release_columns import columns_as
+from ldiv_db.policy.schema import members_of
 from ldiv_db.policy.sources import open_source
 from ldiv_db.policy.targets import Target
+
+Asked = TypeVar("Asked", bound=Listening)
 
 
 def settled_by(policy: Policy, names: Iterable[str]) -> Policy:
@@ -45,6 +51,18 @@ def open_each(
                 found[name] = open_target(engine, policy, policy.tables[name].target, folder, f"tables.{name}.target")
     problems.refuse()
     return found
+
+
+def tell_of_each(engine: Engine, listener: Listener, policy: Policy, folder: Path, stage: str) -> None:
+    """Tell who listens what a stage is expected to take of each published table, one after the other."""
+    tables = open_each(engine, policy, folder, "target", members_of(policy))
+    listener.on_expected([timed(stage, *work_of(engine, table)).of(name) for name, table in tables.items()])
+
+
+def asked_of(request: Asked, name: str, own: Policy) -> tuple[Asked, Policy]:
+    """What is asked of one of several tables that are published apart, and its policy."""
+    of_one: dict[str, Any] = {"table": str(own.target), "listener": hearing_of(name, request.heard)}
+    return replace(request, **of_one), own
 
 
 def open_target(engine: Engine, policy: Policy, target: Target, folder: Path, key: str = "target") -> Table:

@@ -16,11 +16,10 @@ from typing import Any
 from ldiv_db.attacking.attacks import Attacks, of_most_known
 from ldiv_db.attacking.base import ABOVE, WITHIN, held_against
 from ldiv_db.auditing.cells import cells_of, crossed_names
-from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Stage
 from ldiv_db.database.data_files import Table
 from ldiv_db.database.errors import PolicyError
-from ldiv_db.database.stages import timed
+from ldiv_db.database.stages import timed, work_of
 from ldiv_db.publishing.fingerprints import versions
 from ldiv_db.reporting.attempts import attempts_on, verdicts
 from ldiv_db.reporting.release_facts import audit_document
@@ -99,11 +98,9 @@ def _evidence(subject: Reported) -> Document:
 
 def _stages(subject: Reported) -> list[Stage]:
     """What is before it; attacks and what was lost say more when they begin."""
-    tables = {table: columns_of(subject.engine, table) for table in subject.targets.values()}
-    cells = sum(subject.engine.count(table) * len(columns) for table, columns in tables.items())
-    columns = max(map(len, tables.values()))
+    work = work_of(subject.engine, *subject.targets.values())
     names = [_AUDITING, _TRYING, _HASHING, *([READING_SOURCE, MEASURING_LOSS] if subject.sources else [])]
-    return [timed(name, cells, columns) for name in names]
+    return [timed(name, *work) for name in names]
 
 
 def _statement(subject: Reported, holds: bool | None, found: Attacks, of_all: Attacks, threshold: float) -> Document:

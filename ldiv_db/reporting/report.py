@@ -12,7 +12,7 @@ from typing import Any
 
 from ldiv_db.attacking.matching import NO_CLASS
 from ldiv_db.database.attach import takes_database
-from ldiv_db.database.context import Listener, working_engine
+from ldiv_db.database.context import working_engine
 from ldiv_db.database.documents import NESTED_BYTES, read_text
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.requests import asks
@@ -108,7 +108,7 @@ def report(con: Any, request: ReportRequest) -> Report:
     The Report has `holds`, `document`, `html()` and `save(path)`; nothing is raised if the audit fails.
     """
     asked = request.question()
-    listener = request.listener or Listener()
+    listener = request.heard
     working = working_engine(con, listener, request.catalog)
     with working as engine, opened(engine, listener, request.table, asked) as subject:
         return Report(document_of(subject))

@@ -15,7 +15,7 @@ from random import Random
 from typing import Any
 
 from ldiv_db.algorithms.base import Progress
-from ldiv_db.attacking.attacks import Attacks, attack_published, attack_table
+from ldiv_db.attacking.attacks import PREPARING, Attacks, attack_published, attack_table
 from ldiv_db.attacking.question import AttackRequest, Knowledge, Replay, refuse_replay
 from ldiv_db.attacking.replay import Replayed, SampledWorlds, WorldTally, replay_attack
 from ldiv_db.auditing.kept import warn_of_source
@@ -28,6 +28,7 @@ from ldiv_db.database.frames import take_for_table
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.requests import asks
 from ldiv_db.policy.document import Policy
+from ldiv_db.policy.published import asked_of, tell_of_each
 from ldiv_db.policy.quasi_identifiers import read_columns
 from ldiv_db.policy.reading import counted_there, parse_policy, said_of_one_table
 from ldiv_db.policy.schema import members_of, of_published
@@ -162,15 +163,16 @@ def attack(con: Any, request: AttackRequest) -> Attacks:
     replayed.
     """
     policy = None if request.policy is None else of_published(parse_policy(request.policy), request.table)
-    listener, folder = request.listener or Listener(), Path(request.folder)
+    listener, folder = request.heard, Path(request.folder)
     if policy is not None and policy.is_apart:
         refuse(said_of_one_table(request))
         with (
             working_engine(con, listener, request.catalog) as engine,
             named_databases(engine, policy.databases, folder),
         ):
-            each = {n: (replace(request, table=str(own.target)), own) for n, own in members_of(policy).items()}
-            return Attacks.of_tables({name: _attacked(engine, *asked) for name, asked in each.items()})
+            tell_of_each(engine, listener, policy, folder, PREPARING)
+            found = {name: _attacked(engine, *asked_of(request, name, own)) for name, own in members_of(policy).items()}
+            return Attacks.of_tables(found)
     if policy is not None and policy.tables:
         refuse(said_of_one_table(request))
         known = Knowledge(request, threshold=request.high_risk(policy))
@@ -187,11 +189,12 @@ def attack(con: Any, request: AttackRequest) -> Attacks:
 
 def _attacked(engine: Engine, request: AttackRequest, policy: Policy | None) -> Attacks:
     """The attacks on one table."""
-    listener, folder = request.listener or Listener(), Path(request.folder)
+    listener, folder = request.heard, Path(request.folder)
     if request.replay and policy and policy.decomposes:
         subject = ReplaySubject(engine, folder, request.table, None, policy)
         return replay(subject, request.replay, [], request.budget, listener)
     policy = policy and policy.requiring(auto_found(engine, policy.places, policy.require))
+    listener.on_stage(PREPARING)
     published = open_given(engine, request.table, "table")
     columns = request.columns(engine, published, policy)
     known = request.opened(engine, policy)

@@ -22,6 +22,7 @@ from typing import Any
 from ldiv_db.database.addresses import MEMORY
 from ldiv_db.database.attach import takes_database
 from ldiv_db.database.connections import open_database
+from ldiv_db.database.context import Listener
 from ldiv_db.database.counted import open_planned
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, LdivError, PolicyError
@@ -98,34 +99,42 @@ _READ = "an error's words may name your server, user or project"
 
 
 @takes_database(read_only=False, of_warehouse=open_planned)
-def doctor(connection: Any, schema: str | None = None, dialect: str | None = None) -> Visit | Any:
+def doctor(
+    connection: Any, schema: str | None = None, dialect: str | None = None, listener: Listener | None = None
+) -> Visit | Any:
     """Try the smallest policies of all kinds in a database, on people that were made up, and leave nothing there.
 
     `connection` is what `run` takes. With DuckDB, or what it attaches, each check is a transaction that is rolled back.
     In a warehouse all lies in a `schema`: one that is made and dropped, or an empty one, which stays. The Visit has
     `holds` and `checks`; a check that fails raises nothing.
     """
+    tell = (listener or Listener()).on_stage
     name = schema or f"doctor_of_ldiv_{uuid.uuid4().hex[:8]}"
     if not isinstance(connection, Warehouse):
         bed = Transaction(name, connection)
-        return Visit(bed.kind.name, _versions(), list(_checks(bed)))
+        return Visit(bed.kind.name, _versions(), list(_checks(bed, tell)))
     traits, found = connection.traits, _versions(connection)
-    return Visit(traits.name, found, list(_checks(Schema(name, connection))), traits.caution)
+    return Visit(traits.name, found, list(_checks(Schema(name, connection), tell)), traits.caution)
 
 
-def _checks(bed: Bed) -> Iterator[Check]:
+def _checks(bed: Bed, tell: Callable[[str], None]) -> Iterator[Check]:
     begun = time.perf_counter()
+
+    def checked(name: str, check: Callable[[Any], str]) -> Check:
+        tell(f"trying {name}")
+        return _checked(name, check, bed)
+
     try:
         with bed.opened():
             if isinstance(bed, Schema):
                 yield Check("a schema with people", time.perf_counter() - begun)
-                yield _checked("reading the ledger in ldiv", _read_ledger, bed)
+                yield checked("reading the ledger in ldiv", _read_ledger)
             for name, more in KINDS.items():
                 if "key" not in more or isinstance(bed, Transaction) or bed.there.traits.holds_off:
-                    yield _checked(name, partial(_compare, more), bed)
+                    yield checked(name, partial(_compare, more))
             if isinstance(bed, Schema):
-                yield _checked("a run that fails", _fail, bed)
-            yield _checked("the ledger, and rows behind others", _enter, bed)
+                yield checked("a run that fails", _fail)
+            yield checked("the ledger, and rows behind others", _enter)
     except PolicyError:
         raise
     except LdivError as error:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,8 @@ from ldiv_db.database.stages import timed
 from ldiv_db.recoding.encoded import Encoded
 
 READING, MEASURING, WRITING = "reading the source", "measuring what is lost", "writing and auditing the release"
+#: Of several tables: who publishes which of their rows.
+PLACING = "placing rows of people"
 #: The counted share of a stage's work after a quarter, a half and three quarters of its time.
 CURVES = {
     forming("bsgi"): (0.4, 0.68, 1.0),
@@ -56,6 +58,11 @@ def expected(work: Stages, cells: int, columns: int) -> tuple[Stage, ...]:
     return tuple(timed(name, amount, columns) for name, amount in stages)
 
 
+def unplanned(algorithm: str, cells: int, columns: int, *before: str) -> tuple[Stage, ...]:
+    """The stages of a run of which only the algorithm is known, with some `before` it plans."""
+    return expected([(name, cells) for name in (*before, forming(algorithm))], cells, columns)
+
+
 class Pace:
     """The time left of a run, by the stages that it enters and the work that it counts; `clock` gives seconds."""
 
@@ -78,17 +85,24 @@ class Pace:
     def expect(self, stages: Sequence[Stage]) -> None:
         """These are the stages ahead, perhaps with the present one; told again, of what the present one has in it.
 
-        Then they take the place of those ahead up to the last that they name again, or of the present one's own time.
+        Then they take the place of those ahead up to the last that they name again, or of the present one's own time:
+        of how much they are more, as much longer are others of its kind.
         """
         named, again = {stage.name for stage in stages}, bool(self._known)
         last = max((place for place, stage in enumerate(self._ahead, 1) if stage.name in named), default=0)
-        if again and not last and self.stage not in named:
-            self._here = Stage(self.stage)
-        self._ahead = [*stages, *self._ahead[last:]]
+        whole = sum(stage.seconds for stage in stages)
+        others = self._ahead[last:]
+        if again:
+            within = not last and self.stage not in named
+            known = [self._here] if within else self._ahead[:last]
+            before, kinds = sum(stage.seconds for stage in known), {stage.kind for stage in known}
+            more = whole / before if before else 1.0
+            others = [replace(one, seconds=one.seconds * (more if one.kind in kinds else 1)) for one in others]
+            self._here = Stage(self.stage) if within else self._here
+        self._ahead = [*stages, *others]
         self._known |= {stage.name: stage for stage in stages}
         if again:
             return
-        whole = sum(stage.seconds for stage in stages)
         self._took = self._planned = whole * TRUST
         self._enter_known(self.stage)
 
@@ -107,7 +121,7 @@ class Pace:
     def count(self, done: int, total: int) -> None:
         """Note that so much of the stage's work is done."""
         self._counted = self._clock()
-        self._share = _share_of_time(self.stage, done, total) if total else 0.0
+        self._share = _share_of_time(self._here.kind, done, total) if total else 0.0
 
     @property
     def _whole(self) -> float:

@@ -35,6 +35,7 @@ from ldiv_db.publishing.series import ANOTHER_TARGET, Series, key_of, open_serie
 from ldiv_db.publishing.series_draft import ReleaseStart
 from ldiv_db.publishing.series_target import ReleaseTables, SeriesTarget, series_target_of, settle_crashed, sql_name_of
 from ldiv_db.recoding.encode import read_source
+from ldiv_db.running.estimate import READING
 from ldiv_db.running.policy_algorithm import judge_algorithm
 from ldiv_db.running.release_classes import ClassesDraft, plan_classes
 from ldiv_db.running.release_groups import DecomposedDraft, plan_groups
@@ -44,11 +45,10 @@ def draft_release(
     engine: Engine, context: Context, policy: Policy, begun: float, publishes: bool
 ) -> ClassesDraft | DecomposedDraft:
     """The next release as it will be; its work began at `begun`, and a plan `publishes` nothing of it."""
-    on_stage = context.listener.on_stage
     target = partial(_checked_target, engine)
     checks: dict[str, Check] = {"algorithm": judge_algorithm, "target": target}
     resolved = resolve(engine, policy, context.folder, checks)
-    on_stage("reading earlier releases")
+    context.listener.on_stage(READING)
     if resolved.source.place:
         resolved.source.place.bring_series(resolved.judged["target"].name)
     migrate.pending(engine)  # raises if the ledger could not be written
@@ -58,7 +58,6 @@ def draft_release(
     if followed is not policy:
         resolved = resolve(engine, followed, context.folder, checks)
     start = _start(resolved, resolved.judged["target"], begun, publishes)
-    on_stage("forming groups")
     plan = plan_groups if resolved.algorithm in DECOMPOSITIONS else plan_classes
     return plan(start, context, read_source(engine, resolved.source, context.show_values, keyed=True))
 

@@ -159,6 +159,7 @@ def plan_groups(
     whose = encoded.individual.code if encoded.individual else None
     coins = (resolved.source.seed, series.next)
     task = Grouping(engine, rows, primary, others, options, *coins, context.listener.on_progress, whose)
+    context.listener.on_stage("forming groups")
     groups = make_groups(task, rows, waits)
     if not groups.count and not series.groups:
         raise InfeasibleError(_no_group_reason(primary, groups))

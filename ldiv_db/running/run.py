@@ -34,7 +34,7 @@ from ldiv_db.recoding.recode import Recoding
 from ldiv_db.recoding.rules import GlobalRecoding, recoding_of
 from ldiv_db.running.classes import divergence, measured, new_classes, published_members, work_out
 from ldiv_db.running.comparing import compared_with_earlier
-from ldiv_db.running.estimate import MEASURING, WRITING, Estimate, expected
+from ldiv_db.running.estimate import MEASURING, PLACING, READING, WRITING, Estimate, expected
 from ldiv_db.running.examples import examples
 from ldiv_db.running.preparation import Preparation, prepare, strictest
 from ldiv_db.running.release import draft_release
@@ -154,13 +154,11 @@ def publish_run(engine: Engine, context: Context, policy: Policy, request: RunRe
     """Publish under the policy: one release, or with a `key` the next one of a series; its work began at `begun`."""
     kl, bound = request.kl, request.bound
     if policy.is_apart:
-        return publish_apart(
-            engine, policy, context.folder, lambda own: publish_run(engine, context, own, request, begun)
-        )
+        return publish_apart(engine, context, policy, lambda one, own: publish_run(engine, one, own, request, begun))
     if policy.is_series:
         _refuse_asked(_SERIES, kl=kl, bound=bound)
         release = _release(engine, context, policy, begun, publishes=True)
-        context.listener.on_stage("writing, auditing and comparing releases")
+        context.listener.on_stage(WRITING)
         return release.start.target.destination.publish(release)
     ready = _prepared(engine, context, policy, bound)
     again = published_again(ready, kl, begun)
@@ -257,10 +255,14 @@ def plan(connection: Any, request: PlanRequest) -> Preparation | Any:
     if rehearse and isinstance(connection, Warehouse):
         raise refused("rehearse", "a plan in a warehouse is not rehearsed", "leave it out")
     begun, policy = time.perf_counter(), load_policy(request.policy)
-    context = Context(request.listener or Listener(), Path(request.folder), request.show_values)
+    listener = request.listener or Listener()
+    if not (rehearse or policy.is_series):  # which end before what a run has ahead
+        tell = listener.on_expected
+        listener = replace(listener, on_expected=lambda all_: tell([s for s in all_ if s.kind in (READING, PLACING)]))
+    context = Context(listener, Path(request.folder), request.show_values)
     with _opened(connection, policy, context, request.catalog) as (engine, counted):
         if counted.is_apart:
-            return plan_apart(engine, counted, context.folder, lambda own: _planned(engine, context, own, request))
+            return plan_apart(engine, context, counted, lambda one, own: _planned(engine, one, own, request))
         if counted.is_series:
             _refuse_asked(_SERIES, bound=bound)
             return _release(engine, context, counted, begun, publishes=False).foreseen()

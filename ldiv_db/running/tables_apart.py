@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ldiv_db.auditing.audit import Audit
+from ldiv_db.database.context import Context, hearing_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, refuse, refused
+from ldiv_db.database.stages import work_of
 from ldiv_db.display import Shown
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems
+from ldiv_db.policy.published import open_each
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.schema import members_of
 from ldiv_db.policy.tables import named_in
@@ -22,6 +25,7 @@ from ldiv_db.publishing.fingerprints import versions
 from ldiv_db.publishing.in_database import InDatabase
 from ldiv_db.publishing.result import Earlier, Result
 from ldiv_db.recoding.loss import TableLoss, loss_of_tables
+from ldiv_db.running.estimate import unplanned
 from ldiv_db.running.preparation import Preparation
 from ldiv_db.running.preview import describe_plan
 
@@ -46,17 +50,21 @@ class PlansApart(Shown):
         return {"source": self.policy.reads, "target": self.policy.places, "tables": tables, "notes": self.notes}
 
 
-def plan_apart(engine: Engine, policy: Policy, folder: Path, plan: Callable[[Policy], Preparation]) -> PlansApart:
+def plan_apart(
+    engine: Engine, context: Context, policy: Policy, plan: Callable[[Context, Policy], Preparation]
+) -> PlansApart:
     """The plan of each table by its own policy; raises PolicyError and InfeasibleError with the table's name."""
-    _require_one_place(engine, policy, folder)
-    return PlansApart(policy, _each(policy, plan))
+    _require_one_place(engine, policy, context.folder)
+    return PlansApart(policy, _each(engine, context, policy, plan))
 
 
-def publish_apart(engine: Engine, policy: Policy, folder: Path, publish: Callable[[Policy], Result]) -> Result:
+def publish_apart(
+    engine: Engine, context: Context, policy: Policy, publish: Callable[[Context, Policy], Result]
+) -> Result:
     """The results of all tables as one; nothing is published if one of them cannot be."""
-    place = _require_one_place(engine, policy, folder).place
+    place = _require_one_place(engine, policy, context.folder).place
     with engine.transaction():
-        results = _each(policy, publish)
+        results = _each(engine, context, policy, publish)
     first, every = next(iter(results.values())), list(results.values())
     notes, made = list[str](), {one.run_id for one in every}
     again = [one.earlier.unchanged or "" for one in every]
@@ -114,12 +122,15 @@ def _require_one_place(engine: Engine, policy: Policy, folder: Path) -> InDataba
     return destination
 
 
-def _each(policy: Policy, make: Callable[[Policy], Made]) -> dict[str, Made]:
-    """What is made of the policy of each table."""
-    found = dict[str, Made]()
-    for name, member in members_of(policy).items():
+def _each(engine: Engine, context: Context, policy: Policy, make: Callable[[Context, Policy], Made]) -> dict[str, Made]:
+    """What is made of the policy of each table; who listens hears of them by their names."""
+    found, members = dict[str, Made](), members_of(policy)
+    work = {n: work_of(engine, one) for n, one in open_each(engine, policy, context.folder, "source", members).items()}
+    stages = [one.of(n) for n, own in work.items() for one in unplanned(members[n].algorithm.name, *own)]
+    context.listener.on_expected(stages)
+    for name, member in members.items():
         with _telling(name):
-            found[name] = make(member)
+            found[name] = make(replace(context, listener=hearing_of(name, context.listener)), member)
     return found
 
 

@@ -19,6 +19,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase, rows_phrase
 from ldiv_db.database.names import Identifier
 from ldiv_db.database.queries import Where
+from ldiv_db.database.stages import work_of
 from ldiv_db.policy.schema import PERSON, content_of
 from ldiv_db.policy.tables import BETWEEN, PolicyTable, as_one_name, named_in, numbers_as
 from ldiv_db.policy.targets import Target
@@ -36,7 +37,7 @@ from ldiv_db.recoding.stacked import Member, stacked
 from ldiv_db.recoding.units import POSITION, Link, Units, with_numbers
 from ldiv_db.requirements import Attribute
 from ldiv_db.running.classes import divergence, measure_similarity
-from ldiv_db.running.estimate import MEASURING, READING, estimate_run, expected
+from ldiv_db.running.estimate import MEASURING, PLACING, READING, estimate_run, expected, unplanned
 from ldiv_db.running.preparation import told_of_lacking, told_of_lengths, told_of_values
 from ldiv_db.running.remedies import remedied
 from ldiv_db.running.rights import refuse_read_only
@@ -68,6 +69,8 @@ def prepare_tables(opened: OpenedTables, publishes: bool) -> PreparedTables:
     check_targets(opened, tables)
     if publishes:
         refuse_read_only(opened.destination)
+    work = work_of(engine, *(one.relation for one in opened.tables.values()))
+    context.listener.on_expected(unplanned(tables[0].algorithm.name, *work, PLACING))
     with engine.transaction() if others else nullcontext():  # what is read of all tables is of one moment
         if others:  # others may have written since
             check_links(engine, opened.tables)
@@ -80,12 +83,14 @@ def prepared_people(whose: People, earlier: Earlier, watch: Watch) -> PreparedTa
     """People in levels that can meet the policy; raises InfeasibleError if there are none."""
     opened, tables, stack = whose.opened, whose.tables, whose.stack
     engine, context = opened.engine, opened.context
+    context.listener.on_stage(PLACING)
     with remedied(partial(by_others, whose)):
         task, algorithm, chosen = whose.planned()
         feasible = check_levels(algorithm, task, context.show_values)
     busiest = whose.let_go()
-    stages = expected(algorithm.stages(task, feasible), task.cell_count, len(task.encoded.axes))
-    context.listener.on_expected(stages)
+    cells = sum(one.encoded.row_count * (len(one.encoded.axes) or 1) for one in stack.members)
+    work = [(name, max(amount, cells)) for name, amount in algorithm.stages(task, feasible)]
+    context.listener.on_expected((stages := expected(work, cells, len(task.encoded.axes)))[1:])
     assert task.units is not None  # noqa: S101 - people are planned
     counts = dict(engine.tally(task.units.members, "member"))
     rows = {m.name: (m.encoded.row_count, counts.get(m.number, 0)) for m in stack.members}

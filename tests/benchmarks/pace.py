@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import product
@@ -64,6 +65,11 @@ class Case:
     memory_limit: str | None = None
     seed: int = 1
     command: str = "run"
+    #: The words of another command, of a database that is there, from this folder.
+    line: str = ""
+    folder: str = "."
+    #: Whether the clock counts, where others work: a server, or processes of our own.
+    by_clock: bool = False
 
     @property
     def document(self) -> dict[str, Any]:
@@ -83,8 +89,8 @@ class Case:
 class Trace:
     """What a command shows its progress to: all events, by the processor's seconds, which other work changes little."""
 
-    def __init__(self) -> None:
-        self._begun, self.events = time.process_time(), list[Event]()
+    def __init__(self, clock: Callable[[], float] = time.process_time) -> None:
+        self._clock, self._begun, self.events = clock, clock(), list[Event]()
 
     def begun(self, quiet: bool = False, first_stage: str = READING) -> AbstractContextManager[ldiv_db.Listener]:
         """In place of the display of a command."""
@@ -98,7 +104,7 @@ class Trace:
         )
 
     def add(self, kind: str, what: Any) -> None:
-        self.events.append((round(time.process_time() - self._begun, 3), kind, what))
+        self.events.append((round(self._clock() - self._begun, 3), kind, what))
 
 
 def played(events: Sequence[Event], moments: Sequence[float] = MOMENTS) -> Iterator[tuple[float, float | None]]:
@@ -140,7 +146,36 @@ def measure(case: Case) -> dict[str, Any]:
     return measure_in_children("tests.benchmarks.pace", case, ["run"])
 
 
+def _traced(case: Case, words: Sequence[str]) -> list[Event]:
+    """The events of a command."""
+    trace = Trace(time.monotonic if case.by_clock else time.process_time)
+    with patch.object(progress, "ProgressDisplay", trace.begun):
+        app([*words, "--json"], standalone_mode=False)
+    trace.add("end", None)
+    return trace.events
+
+
 def _run(case: Case, folder: Path) -> dict[str, Any]:
+    if case.line:
+        os.chdir(case.folder)
+        events, axes = _traced(case, shlex.split(case.line)), 0
+    else:
+        events, axes = _run_on_adult(case, folder)
+    return {
+        "command": case.line or case.command,
+        "algorithm": case.algorithm,
+        "rows": case.rows,
+        "axes": axes,
+        "require": case.require,
+        "seconds": events[-1][0],
+        "stages": stages_of(events),
+        "factors": factors(events),
+        "events": events,
+    }
+
+
+def _run_on_adult(case: Case, folder: Path) -> tuple[list[Event], int]:
+    """The events of a command on Adult's rows or variants, and how many quasi-identifiers there are."""
     database, document = folder / "bench.duckdb", case.document
     shutil.copytree(resource_folder("fixtures") / "adult" / "taxonomies", folder / "taxonomies")
     with open_database(database, create=True, settings=settings_of(case, folder)) as connection:
@@ -152,23 +187,9 @@ def _run(case: Case, folder: Path) -> dict[str, Any]:
         if case.command not in ("run", "plan", "profile", "explore"):
             ldiv_db.run(connection, document, folder)
     os.chdir(folder)
-    trace = Trace()
     words = [word.replace("main.adult", str(rows)) for word in WORDS.get(case.command, ["policy.yml"])]
-    with patch.object(progress, "ProgressDisplay", trace.begun):
-        app([case.command, str(database), *words, "--threads", str(case.threads), "--json"], standalone_mode=False)
-    trace.add("end", None)
-    events = trace.events
-    return {
-        "command": case.command,
-        "algorithm": case.algorithm,
-        "rows": case.rows,
-        "axes": len(policy.quasi_identifiers),
-        "require": case.require,
-        "seconds": events[-1][0],
-        "stages": stages_of(events),
-        "factors": factors(events),
-        "events": events,
-    }
+    events = _traced(case, [case.command, str(database), *words, "--threads", str(case.threads)])
+    return events, len(policy.quasi_identifiers)
 
 
 TASKS = {"run": _run}
@@ -195,6 +216,10 @@ def pace(
     command: Annotated[list[str] | None, typer.Option(help="run, attack, report …; may be repeated.")] = None,
     rows: Annotated[list[int] | None, typer.Option(min=100, help="Adult's 30,162 rows, or so many variants.")] = None,
     require: Annotated[str, typer.Option(help="NAME:ARGUMENT")] = "frequency:3",
+    line: Annotated[
+        list[str] | None, typer.Option(help="The words of a command on a database that is there; may be repeated.")
+    ] = None,
+    by_clock: Annotated[bool, typer.Option(help="Count the clock's seconds, where a server works.")] = False,
     traces: Annotated[Path | None, typer.Option(help="Write the traces to this file, as JSON.")] = None,
     threads: Threads = 2,
     memory_limit: Memory = None,
@@ -205,14 +230,20 @@ def pace(
     \b
     Example:
       python -m tests.benchmarks.pace --algorithm topdown --algorithm bsgi --rows 30162 --rows 300000
+      python -m tests.benchmarks.pace --line "attack clinic.duckdb --policy schema.yml"
     """
+    each = [
+        Case(name, size, require, threads, memory_limit, command=word, by_clock=by_clock)
+        for size in rows or [ADULT_ROWS]
+        for name, word in product(algorithm or ["topdown", "bsgi", "mondrian", "cuts", "auto"], command or ["run"])
+    ]
+    each = [Case("", 0, line=words, folder=str(Path.cwd()), by_clock=by_clock) for words in line or []] or each
     found = []
-    for size in rows or [ADULT_ROWS]:
-        for name, word in product(algorithm or ["topdown", "bsgi", "mondrian", "cuts", "auto"], command or ["run"]):
-            typer.echo(f"{word}, {name}, {size:,} rows …", err=True)
-            found.append(measure(Case(name, size, require, threads, memory_limit, command=word)))
-            if traces is not None:
-                write_traces(traces, found)
+    for case in each:
+        typer.echo(f"{case.line or f'{case.command}, {case.algorithm}, {case.rows:,} rows'} …", err=True)
+        found.append(measure(case))
+        if traces is not None:
+            write_traces(traces, found)
     show("pace", json, found, as_table)
 
 

@@ -10,7 +10,7 @@ from tables import fill
 import ldiv_db
 from ldiv_db.algorithms.neighbours.passes import IMPROVING
 from ldiv_db.commands.progress import ProgressDisplay
-from ldiv_db.database.context import Stage
+from ldiv_db.database.context import Stage, hearing_of
 from ldiv_db.database.queries import Step
 from ldiv_db.database.stages import timed
 from ldiv_db.running.estimate import MEASURING, MOST, READING, WRITING, Pace, about, expected
@@ -185,6 +185,22 @@ def test_a_stage_within_which_others_are_expected_is_these():
     assert pace.left == pytest.approx(50)
 
 
+def test_parts_of_the_work_are_each_as_much_more_as_the_first_one_was():
+    clock = Clock()
+    pace = Pace("looking", clock)
+    listener = ldiv_db.Listener(on_stage=pace.enter, on_expected=pace.expect)
+    listener.on_expected([Stage("auditing", seconds=100.0).of(name) for name in "abc"])
+    first, second = (hearing_of(name, listener) for name in "ab")
+    first.on_stage("auditing")
+    assert (pace.stage, pace.left) == ("a: auditing", pytest.approx(300))
+    first.on_expected([Stage("comparing", seconds=10.0)])
+    first.on_stage("comparing")
+    assert pace.left == pytest.approx(30)
+    clock.now = 10
+    second.on_stage("auditing")
+    assert (pace.stage, pace.left) == ("b: auditing", pytest.approx(20))
+
+
 def test_without_an_expectation_counted_work_alone_tells():
     clock = Clock()
     pace = Pace("trying worlds", clock)
@@ -230,6 +246,9 @@ def test_a_run_says_what_it_does_now_and_what_it_will(con, algorithm):
 def test_a_plan_says_how_long_a_run_takes(con):
     quick, slow = (ldiv_db.plan(con, policy(con, name)).estimate.seconds for name in ("mondrian", "auto"))
     assert 0 < quick < slow
+    ahead = list[Stage]()
+    ldiv_db.plan(con, policy(con, "mondrian"), listener=ldiv_db.Listener(on_expected=ahead.extend))
+    assert [stage.name for stage in ahead] == [READING]  # what only a run does is not waited for
     assert sum(stage.seconds for stage in expected([("forming classes by topdown", 2 * 10**6)], 2 * 10**6, 7)) > 5
 
 

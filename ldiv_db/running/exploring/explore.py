@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 from ldiv_db.database import interrupts
 from ldiv_db.database.attach import named_databases, takes_database
-from ldiv_db.database.context import Context, Listener, working_engine
+from ldiv_db.database.context import Context, Listener, Stage, working_engine
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, count_phrase, nearest, refuse
 from ldiv_db.database.given_queries import EXAMPLE
@@ -23,6 +23,7 @@ from ldiv_db.policy.resolve import QuasiColumn
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.recoding.encode import Coding
 from ldiv_db.recoding.snapshot import bounds_of
+from ldiv_db.running.estimate import unplanned
 from ldiv_db.running.exploring.outcomes import Exploration, VariantOutcome
 from ldiv_db.running.exploring.question import ExploreRequest, Objective
 from ldiv_db.running.exploring.rehearsal import Codes, Job, TablesJob, in_turn, job_of, side_by_side
@@ -54,12 +55,13 @@ def explore(connection: Any, request: ExploreRequest) -> Exploration:
     asked, base = request.settled, load_policy(request.policy)
     refuse(problems_of(base) or [*_problems(base, asked), *(said_of_one_table(asked) if base.tables else ())])
     document = _document(request.policy if base.path is None else base.written)
-    where, listener = Path(asked.folder), asked.listener or Listener()
+    where, listener = Path(asked.folder), asked.heard
     working = working_engine(connection, listener, asked.catalog)
     with working as engine, named_databases(engine, base.databases, where):
         listener.on_stage("reading the source")
         jobs, source, rows, seeded = (_of_several if base.tables else _of_one)(engine, base, asked, where)
-        outcomes, interrupted = _rehearse_all(engine, listener, asked.workers, jobs)
+        work = rows * len(base.quasi_identifiers), len(base.quasi_identifiers)
+        outcomes, interrupted = _rehearse_all(engine, listener, asked.workers, jobs, work)
     return Exploration(
         source=source,
         rows=rows,
@@ -123,14 +125,16 @@ def _bounds(engine: Engine, coding: Coding) -> Any:
 
 
 def _rehearse_all(
-    engine: Engine, listener: Listener, workers: int | None, jobs: Sequence[Job]
+    engine: Engine, listener: Listener, workers: int | None, jobs: Sequence[Job], work: tuple[int, int]
 ) -> tuple[list[VariantOutcome], bool]:
     """The outcomes by number, and whether Ctrl-C left some of them out; those that take longest begin first."""
     in_order = sorted(jobs, key=_work_of, reverse=True)
     alone = engine.in_transaction() or any(job.asks_a_view for job in jobs)
     most = 1 if alone else workers or processors()
     found: dict[int, VariantOutcome] = {}
-    listener.on_stage(f"trying {count_phrase(len(jobs), 'variant', 'variants')}")
+    trying = f"trying {count_phrase(len(jobs), 'variant', 'variants')}"
+    listener.on_expected([Stage(trying, len(jobs), sum(_seconds(job, *work) for job in jobs))])
+    listener.on_stage(trying)
     tell = _progress_reporter(jobs, listener)
     try:
         with closing(in_turn(engine, in_order) if most == 1 else side_by_side(engine, in_order, most)) as running:
@@ -174,6 +178,12 @@ def _work_of(job: Job) -> int:
         return 0
     name = job.variant.policy.algorithm.name
     return _SEVERAL if name == "auto" else WORK.get(name, _OTHER)
+
+
+def _seconds(job: Job, cells: int, columns: int) -> float:
+    """About how long a rehearsal takes, by the stages of a run."""
+    name = job.variant.policy.algorithm.name
+    return 0.0 if job.refused else sum(one.seconds for one in unplanned(name, cells, columns))
 
 
 def processors() -> int:
