@@ -58,6 +58,13 @@ def test_every_class_is_good_and_every_row_is_published(con: Any, require: Any, 
     assert classes > 1 and all(verdict["holds"] for verdict in result.requirements)
 
 
+def test_auto_improves_the_classes_of_several_trials(con: Any) -> None:
+    """Which are no strata of one table: there values are bags, whose range is not defined."""
+    fill(con, rows_of("range", 10))
+    ldiv_db.run(con, policy_of(RANGE, algorithm="auto", output={"class_id": True}))
+    assert not oracle.violations(published(con), "range", RANGE["range"])
+
+
 @pytest.mark.parametrize("algorithm", some(["cuts", "incognito", "tds"]))
 def test_global_recodings_keep_a_range_and_refuse_proximity(con: Any, algorithm: str) -> None:
     fill(con, rows_of(algorithm))

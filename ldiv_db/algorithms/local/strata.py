@@ -107,13 +107,15 @@ def kind_of(task: Task) -> Hashable | None:
 
     That is the first sensitive attribute, of which all is asked that is asked of rows alone: others, which some strata
     lack, have the same rows. Classes that are compared with a whole table are those of one table, and cells are dealt
-    out by it; of requirements that are not monotone one task may find no classes where others do.
+    out by it; of requirements that are not monotone one task may find no classes where others do. In all, a value is a
+    bag, which not every requirement reads.
     """
     encoded, checker = task.encoded, ClassChecker(task)
     first, *others = encoded.sensitive
     asked = task.wanted[first.column.name]
     elsewhere = any(r.rows_only and r not in asked for axis in others for r in task.wanted[axis.column.name])
     judged = any(axis.judged or axis.spared or (axis.bags and not axis.bags.scale) for axis in encoded.sensitive)
+    judged = judged or any(requirement.on_people is None for requirement in task.requirements)
     alike = len({axis.name for axis in encoded.axes}) < len(encoded.axes)
     if not asked or elsewhere or judged or alike or encoded.cells or task.compares_with_table or not checker.monotone:
         return None
