@@ -395,7 +395,8 @@ def test_all_that_is_handed_out_tells_values_apart_as_check_does(kind, setting, 
         assert sorted(con.execute("SELECT rows FROM ldiv_classes('t', ['q'])").fetchall()) == [(n,) for n in sizes]
         policy = {"source": "t", "target": "o", "quasi_identifiers": ["q"], "sensitive": "s", "require": [{"k": 2}]}
         counted = con.execute(ldiv_db.counts_sql(policy)).fetchall()
-        assert sorted(str(value) for value, *_ in counted) == sorted(map(str, values))
+        held = con.execute("SELECT q FROM t").fetchall()
+        assert sorted(str(value) for value, *_ in counted) == sorted(str(value) for (value,) in held)
 
 
 def test_zeros_of_either_sign_are_classes_of_their_own():

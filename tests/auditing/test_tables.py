@@ -181,7 +181,11 @@ GOOD: list[Any] = [{"frequency": 2}, {"k": 2}]
             ("UPDATE published.stays SET who = 4 WHERE stay = 3", ""),
             ("UPDATE published.stays SET who = 1000 WHERE stay = 3", ""),
             ("UPDATE published.labs SET stay = (SELECT max(stay) FROM published.labs)", ""),
-            ("DELETE FROM published.stays WHERE stay NOT IN (FROM (SELECT stay FROM published.labs)) AND stay < 9", ""),
+            (
+                "DELETE FROM published.stays WHERE stay = (SELECT min(stay) FROM published.stays ANTI JOIN"
+                " published.labs USING (stay))",
+                "",
+            ),
             ("UPDATE published.stays SET who = NULL WHERE stay = 3", "1 rows of stays belong to nobody"),
             ("UPDATE published.stays SET stay = 3 WHERE stay IN (SELECT stay FROM published.labs)", "rows of labs be"),
         ],

@@ -272,7 +272,7 @@ def test_a_release_to_a_file_killed_at_any_step_is_finished_or_rolled_back_by_th
         folder.mkdir()
         for path in files:
             shutil.copy(path, folder)
-    script = Path(__file__).parents[1] / "publishing" / "killed_releases.py"
+    script = Path(__file__).parents[1] / "publishing" / "killed.py"
     words = [f"{folder}:{moment}" for (_, moment), folder in beds.items()]
     done = subprocess.run([sys.executable, str(script), *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 
-def die(*_: Any) -> None:
+def die(*_: Any, **__: Any) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -2,9 +2,9 @@
 
 Of a policy with a key the run is the next release of its series.
 
-A moment is the number of a statement, or `before` or `after` the move of a file, or folder, into place; `count` dies at
-none and prints the number of statements, and that of the one that publishes. Every run is a fork of this process,
-which itself opens no database.
+A moment is the number of a statement, one of STEPS that comes next, or `before` or `after` the move of a file, or
+folder, into place; `count` dies at none and prints the number of statements, and that of the one that publishes. Every
+run is a fork of this process, which itself opens no database.
 """
 
 from __future__ import annotations
@@ -17,6 +17,17 @@ from forked import die, fork_each
 import ldiv_db
 from ldiv_db.database.connections import open_database
 from ldiv_db.publishing import in_file as targets
+from ldiv_db.publishing import series_draft
+
+#: The steps of a release to a file.
+STEPS = {
+    "start": (series_draft.PrefixDraft, "announce"),  # the ledger says nothing
+    "folder": (targets, "work_folder"),  # it says started
+    "write": (series_draft.PrefixDraft, "write"),
+    "record": (series_draft, "record_members"),  # the new file is whole
+    "move": (targets, "move"),  # the ledger says written
+    "settle": (series_draft.PrefixDraft, "settle"),  # the file is in place
+}
 
 
 def run(folder: Path, moment: str) -> None:
@@ -27,6 +38,8 @@ def run(folder: Path, moment: str) -> None:
             die()
         seen.append(statement.template)
 
+    if moment in STEPS:
+        setattr(*STEPS[moment], die)
     for name in ("move", "swap"):
         real = getattr(targets, name)
         if moment == "before":
