@@ -152,6 +152,9 @@ def test_every_command_prints_what_the_schema_says(bed: Bed, monkeypatch: pytest
     report.write_text(printed)
     assert call("report", where, "published.patients", "--policy", bed.policy, "--verify", report) == verified
     assert verified["holds"] and verified["differences"] == []
+    call("ask", where, "published.patients", "SELECT count(*) FROM t", "--policy", bed.policy)
+    call("sql", "ask", where, "published.patients", "SELECT count(*) FROM t", "--policy", bed.policy)
+    call("sql", "expand", where, "published.patients", "--policy", bed.policy, "--columns", "country")
     call("sql", "check", "published.patients", *judged)
     call("sql", "counts", bed.policy)
     call("sql", "contract", bed.policy)
