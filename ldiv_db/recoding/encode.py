@@ -85,6 +85,7 @@ class Coding(Copied):
             "recoding/input/encode_rows",
             rows=snapshot,
             axes=self.ordered,
+            packed=packed(self.ordered),
             sensitive=[*self.sensitive, *([self.individual] if self.individual else [])],
             # Whose a row may be comes last, so that it changes the number of no row that differs from others.
             kept=[
@@ -151,3 +152,15 @@ class Coding(Copied):
             sensitive=tuple(map(sensitive, self.sensitive)),
             individual=self.individual and sensitive(self.individual),
         )
+
+
+def packed(axes: Sequence[Axis]) -> list[list[Axis]]:
+    """The axes in parts, in their order, of so many that one whole number of 64 bits tells all their codes apart."""
+    parts, room = list[list[Axis]](), 0
+    for axis in axes:
+        room //= axis.leaves + 1
+        if not room:
+            parts.append([])
+            room = 2**63 // (axis.leaves + 1)
+        parts[-1].append(axis)
+    return parts

@@ -158,10 +158,14 @@ class CopiedColumns:
         return Copied(snapshot, rows_in, rows_in - kept, weight)
 
     def copy(self, grouped: bool = False) -> Relation:
-        """A TEMP copy of its columns, without the rows that a NULL leaves out; not checked. Equal rows may be one."""
+        """A TEMP copy of its columns, without the rows that a NULL leaves out; not checked. Equal rows may be one.
+
+        Of counts that were brought from a warehouse it is a view.
+        """
         source, columns = self.source, self._columns
         collated = {column.name.lower() for column in text_with_collation(self.engine, source.relation)}
-        return self.engine.materialise(
+        is_ours = source.place is not None and self.counted  # counts of a warehouse, which nobody else changes
+        return (self.engine.view if is_ours else self.engine.materialise)(
             "snapshot",
             "recoding/input/snapshot_source",
             source=source.relation,
