@@ -88,7 +88,7 @@ def test_values_that_are_not_generalised_keep_their_type(con, tmp_path, kind, nu
 @pytest.mark.parametrize("kind", some(LABELLED))
 def test_of_other_types_labels_are_text(con, kind):
     make(con, kind, LABELLED[kind])
-    ldiv_db.run(con, POLICY)
+    ldiv_db.run(con, POLICY | {"recode": "tree"})  # as a set a text that begins with a brace is quoted
     assert type_of(con, "released") == "VARCHAR"
     texts = "SELECT CAST(x AS VARCHAR) AS x, rid FROM {} ORDER BY rid"
     assert con.execute(texts.format("released")).fetchall() == con.execute(texts.format("t")).fetchall()

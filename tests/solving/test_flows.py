@@ -13,14 +13,17 @@ from ldiv_db.algorithms.neighbours import passes as shared
 from ldiv_db.algorithms.neighbours import several
 from ldiv_db.algorithms.neighbours import trades as moves
 from ldiv_db.algorithms.neighbours.passes import Changed
+from ldiv_db.recoding.cross_tables import STRATUM
 from ldiv_db.solving import improve
 
 REQUIRES = [[{"distinct": 3}], [{"k": 4}], [{"entropy": 2}, {"k": 3}], [{"t_closeness": 0.4}]]
 
 
 def classes_of(task, assigned):
-    """The ids of the rows of each class."""
-    rows, assigned, kept = task.encoded.rows.sql(), assigned.sql(), task.encoded.kept[0].alias.sql()
+    """The ids of the rows of each class; of several tables in one the numbers of their rows."""
+    rows, assigned = task.encoded.rows.sql(), assigned.sql()
+    several = any(axis.column == STRATUM for axis in task.encoded.axes)
+    kept = "row_id" if several else task.encoded.kept[0].alias.sql()
     query = (
         f"SELECT class_id, list({kept} ORDER BY {kept}) FROM {assigned} JOIN {rows} USING (row_id) GROUP BY class_id"
     )
