@@ -21,8 +21,19 @@ from collections.abc import Sequence
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure
-from ldiv_db.algorithms.neighbours.passes import Changed, ClassState, Improving, Pass, choose_good, in_orders, stride_of
-from ldiv_db.database.names import Relation
+from ldiv_db.algorithms.neighbours.passes import (
+    Changed,
+    ClassState,
+    Improving,
+    Pass,
+    choose,
+    choose_good,
+    in_orders,
+    margins_of,
+    sides_of,
+    stride_of,
+)
+from ldiv_db.database.names import Identifier, Relation
 
 #: The most rounds and the fewest, and how many cells all of them may look at together.
 ROUNDS, FEWEST_ROUNDS, CELLS = 16, 2, 12_000_000
@@ -65,9 +76,10 @@ def _flow_round(state: Improving, assigned: Relation, orders: Sequence[Sequence[
         classes.near(orders, number)
         classes.rests()
         flows = classes.step("flows", "find_flows")
-        count, gain, moved = 0, 0, assigned
-        for _ in range(TURNS if engine.count(flows) else 0):
-            moved, made, saved = _turn(state, flows, moved)
+        sides = sides_of(engine, flows, state.task.encoded.sensitive)
+        count, gain, moved, margins = 0, 0, assigned, margins_of(state, sides, assigned)
+        for _ in range(TURNS):
+            moved, made, saved = _turn(state, sides, moved, margins)
             count, gain = count + made, gain + saved
             if not made:
                 break
@@ -76,13 +88,22 @@ def _flow_round(state: Improving, assigned: Relation, orders: Sequence[Sequence[
         return Changed(scope.keep(_swap(state, moved, orders, number)), count, gain, classes.cost)
 
 
-def _turn(state: Improving, flows: Relation, assigned: Relation) -> tuple[Relation, int, int]:
-    """The assignment after the best flows, at most one a class; how many these are, and what they save."""
+def _turn(state: Improving, sides: Relation, assigned: Relation, margins: Relation) -> tuple[Relation, int, int]:
+    """The assignment after the best flows, at most one a class; how many these are, and what they save.
+
+    `sides` has rows that have not moved; `margins` are worked out again of the classes that change, and of no others.
+    """
     engine = state.task.engine
     with engine.scope() as scope:
-        possible = engine.select_among("possible", flows, assigned, "row_id", "class_id")  # their rows have not moved
-        chosen, count, gain = choose_good(state, possible, assigned, ranked=FLOWS_RANKED)
-        return scope.keep(engine.reassign(assigned, chosen)), count, gain
+        chosen, count, gain = choose(engine, sides, margins=margins, ranked=FLOWS_RANKED)
+        moved = scope.keep(engine.reassign(assigned, chosen))
+        if count:
+            engine.delete_listed(sides, Identifier("trade"), engine.select_among("gone", sides, chosen, "row_id"))
+            changed = engine.select_among("changed", sides, chosen, "class_id")
+            members = engine.select_among("members", moved, chosen, "class_id")
+            engine.delete_listed(margins, Identifier("class_no"), changed)
+            engine.extend(margins, margins_of(state, changed, members))
+        return moved, count, gain
 
 
 def _swap(state: Improving, assigned: Relation, orders: Sequence[Sequence[Measure]], number: int) -> Relation:
