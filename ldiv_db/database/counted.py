@@ -41,6 +41,8 @@ NAMED = {
 #: do not do.
 WEIGHT, CONTENT, _COUNTS = Identifier("weight"), Identifier("content"), "ldiv_counts"
 ON_ROWS = "run it on a DuckDB file, or on what DuckDB attaches"
+#: A scan of so many rows is one thread's work; to wake others for small statements takes a tenth of their time.
+_ONE_THREAD = 122_880
 #: Opens a warehouse that a call is given, by its other arguments.
 OfWarehouse = Callable[[Any, Mapping[str, Any]], AbstractContextManager[Any]]
 
@@ -171,6 +173,15 @@ def open_counted(given: Any, asked: Collection[str], settings: Settings | None =
     """A warehouse as a database in memory, read at one moment; `asked` columns, in lower case, may be counted."""
     with open_named(given) as there, memory_for_counts(settings) as connection, there.moment():
         yield CountedConnection(connection, there, asked)
+
+
+def spare_threads(engine: Engine, counts: Relation, part_rows: int) -> None:
+    """Let one thread plan where these counts are few and stand for no more rows than a part has.
+
+    Call it on a database of ours alone: the number of threads is one for all connections to it.
+    """
+    if engine.count(counts) <= _ONE_THREAD and engine.total(counts, WEIGHT.name) <= part_rows:
+        engine.execute("SET threads = 1")
 
 
 def names_warehouse(text: str) -> bool:

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from ldiv_db.database.attach import named_databases
 from ldiv_db.database.catalog import SCHEMA, Column, named_table
 from ldiv_db.database.context import Context, working_engine
-from ldiv_db.database.counted import CountedConnection, TableThere, memory_for_counts
+from ldiv_db.database.counted import CountedConnection, TableThere, memory_for_counts, spare_threads
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, Problem, nearest, refuse
 from ldiv_db.database.names import CallerView
@@ -71,6 +71,7 @@ def opened_there(
             resolve_source(engine, population, context.folder, "require.population")  # counted now, as the source is
         if not engine.count(source.counts):
             raise InfeasibleError(f"{policy.source} is empty: there is nothing to publish")
+        spare_threads(engine, source.counts, policy.part_rows)
         place = PlaceThere(engine, source, ledger, reading, run_id)
         counts = Frame(CallerView(placed.parts, "source"), str(policy.source), place)
         # Named, as an algorithm that is left open would be taken from those that recode all rows by one rule.

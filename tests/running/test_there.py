@@ -22,7 +22,8 @@ import ldiv_db
 from ldiv_db.commands.console import open_for_command
 from ldiv_db.database import drivers
 from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.counted import ColumnThere, TableThere, memory_for_counts, open_counted
+from ldiv_db.database.connections import Settings
+from ldiv_db.database.counted import ColumnThere, TableThere, memory_for_counts, open_counted, spare_threads
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.sources import resolve_source
@@ -351,6 +352,14 @@ def test_counts_come_in_parts_whose_values_may_widen_a_column(con, values, kind)
 def test_parts_of_several_types_are_told(con, values):
     with pytest.raises(ldiv_db.DatabaseError, match="values of several types"):
         drivers.fetch_rows(Engine(con), "counts", [[(value,)] for value in values], ["value"])
+
+
+@pytest.mark.parametrize(("part_rows", "threads"), [(3, 1), (2, 2)])
+def test_one_thread_plans_few_counts_of_rows_that_are_not_divided(part_rows, threads):
+    with memory_for_counts(Settings(threads=2)) as here:
+        engine = Engine(here)
+        spare_threads(engine, engine.load("counts", {"weight": "BIGINT"}, [(1,), (2,)]), part_rows)
+        assert engine.snapshot.threads == threads
 
 
 def test_no_driver_is_asked_for_all_counts_at_once(there, con, monkeypatch):
