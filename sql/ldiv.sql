@@ -125,14 +125,14 @@ CREATE OR REPLACE TEMP MACRO ldiv_check(published, columns, sensitive, requireme
         select
             v,
             n,
-            dense_rank() over (order by c1) as class_no,
+            class_no,
             dense_rank() over (order by case when v is null then 1 else 0 end, v) as place,
-            row_number() over (partition by c1 order by n desc) as falling,
-            sum(n) over (partition by c1) as class_rows,
+            row_number() over (partition by class_no order by n desc) as falling,
+            sum(n) over (partition by class_no) as class_rows,
             n as weight,
             sum(n) over (partition by v) as value_rows,
             sum(n) over () as total_rows
-        from counts
+        from (select *, dense_rank() over (order by c1) as class_no from counts) as numbered
     ),
     summary as (
         select

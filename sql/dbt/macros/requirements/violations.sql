@@ -87,14 +87,14 @@ where case when {{ measure.good }} then 0 else 1 end = 1
         select
             v,
             n,
-            dense_rank() over (order by {{ classes }}) as class_no,
+            class_no,
             dense_rank() over (order by case when v is null then 1 else 0 end, v) as place,
-            row_number() over (partition by {{ classes }} order by n desc) as falling,
-            sum({{ "rows_n" if members or people else "n" }}) over (partition by {{ classes }}) as class_rows,
+            row_number() over (partition by class_no order by n desc) as falling,
+            sum({{ "rows_n" if members or people else "n" }}) over (partition by class_no) as class_rows,
             {{ "weight" if members or people else "n" }} as weight,
             sum(n) over (partition by v) as value_rows,
             sum(n) over () as total_rows
-        from counts
+        from (select *, dense_rank() over (order by {{ classes }}) as class_no from counts) as numbered
     ),
 
     summary as (
