@@ -130,3 +130,24 @@ def test_equal_rows_in_one_are_halved_as_each_by_itself(con, tmp_path, draw):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(EngineFlow, "step", alone)
         assert together == made() and together.total() == classes
+
+
+@search(3, draw=seeded)
+def test_cells_of_large_nodes_are_halved_as_their_rows_would_be(con, tmp_path, draw):
+    """However many numbers are in one cell; of equal rows more than a side takes, and of values that force some."""
+    case = tables.random_case(draw, "bisect", largest=36)
+    case.rows = [(*row[:-2], rid, row[-1]) for rid, row in enumerate(row for row in case.rows for _ in range(5))]
+    task = encoded_task(con, case, tmp_path)
+    l, counts = eligibility.class_size(task), task.encoded.sensitive[0].distribution.counts
+    quotas, classes = eligibility.quotas(counts, l), most_classes(counts, l)
+
+    def made():
+        return sorted(con.execute(f"FROM {bisection.bisect(task, quotas, l, classes).sql()}").fetchall())
+
+    by_rows = made()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bisection, "MANY_ROWS", 0)
+        patch.setattr(bisection, "FORCED", 1)
+        for grains in (1, 10):
+            patch.setattr(bisection, "GRAINS", grains)
+            assert made() == by_rows

@@ -49,7 +49,8 @@ def bisect(task: Task, quotas: list[int], l: int, classes: int, others: Sequence
     with engine.scope() as scope:
         flow = _root(task, quotas, classes, others)
         positions = [Position(number, axis) for number, axis in enumerate(task.encoded.axes, 1)]
-        flow.know(positions=positions, l=l, unit=SPREAD_UNIT)
+        large, width = task.encoded.row_count >= MANY_ROWS, 2 ** (task.encoded.row_count // GRAINS).bit_length()
+        flow.know(positions=positions, l=l, unit=SPREAD_UNIT, width=width)
         columns = ("row_id", WEIGHT.name, task.encoded.sensitive[0].code.name, "node", "classes")
         settled = engine.select("settled", flow["nodes"], *columns, where=[Where("classes", 0)])
         for level in range(levels):
@@ -61,6 +62,8 @@ def bisect(task: Task, quotas: list[int], l: int, classes: int, others: Sequence
             with flow.scope("nodes"):
                 nodes, splits = flow["nodes"], flow.step("splits", "choose_widest")
                 engine.extend_others(settled, nodes, splits, "node", *columns)
+                if large and fewest >= FORCED and not others:  # few rows of a large node are sorted
+                    flow.step("cells", "halve_cells")
                 flow.know(nodes=flow.step("node", "split_nodes", wanting=wanted))
                 engine.drop(nodes)  # all the rows, once a level
         engine.extend(settled, flow["nodes"], *columns)
@@ -78,7 +81,7 @@ def _start(task: Task, quotas: list[int], classes: int, others: Sequence[Sensiti
     """A flow with `nodes`, the rows that are selected, all in one; which rows of a bucket stay out the seed draws."""
     engine, encoded = task.engine, task.encoded
     flow = EngineFlow(engine, "bsgi", rows=encoded.rows, axes=encoded.axes, sensitive=encoded.sensitive[0])
-    flow.know(others=others, wanting=(), seed=task.seed, classes=classes, weight=WEIGHT)
+    flow.know(others=others, wanting=(), cells=None, width=0, seed=task.seed, classes=classes, weight=WEIGHT)
     flow.know(dictionary=encoded.sensitive[0].dictionary)
     flow.know(quotas=engine.load("quotas", {"place": "BIGINT", "quota": "BIGINT"}, list(enumerate(quotas, 1))))
     flow.know(nodes=flow.step("node", "fill_root"))
