@@ -30,6 +30,7 @@ SECONDS = {
     "answering the question": (0.28, 0.04),
     "counting columns": (0.28, 0.01),
     "counting combinations": (0.66, 0.27),
+    "trying variants": (1.0, 6.5),
     "looking for links": (0.1, 0.2),
     "planning a policy": (2.0, 10.0),
     "trying attacks": (8.0, 8.0),

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
@@ -35,6 +36,7 @@ from ldiv_db.running.estimate import READING, Pace
 from tests.benchmarks.bsgi import make_rows
 from tests.benchmarks.child_processes import measure_in_children, settings_of
 from tests.benchmarks.command import AsJson, Memory, Threads, command_of, engine_on, show
+from tests.benchmarks.processes import worked_below
 
 #: The rows of Adult's training half without a missing value.
 ADULT_ROWS = 30_162
@@ -68,8 +70,8 @@ class Case:
     #: The words of another command, of a database that is there, from this folder.
     line: str = ""
     folder: str = "."
-    #: Whether the clock counts, where others work: a server, or processes of our own.
-    by_clock: bool = False
+    #: The process of a server on this machine, whose seconds count as well as those of our own processes.
+    server: int = 0
 
     @property
     def document(self) -> dict[str, Any]:
@@ -146,9 +148,13 @@ def measure(case: Case) -> dict[str, Any]:
     return measure_in_children("tests.benchmarks.pace", case, ["run"])
 
 
+def _worked(server: int) -> float:
+    return worked_below(os.getpid()) + worked_below(server)
+
+
 def _traced(case: Case, words: Sequence[str]) -> list[Event]:
     """The events of a command."""
-    trace = Trace(time.monotonic if case.by_clock else time.process_time)
+    trace = Trace(partial(_worked, case.server) if case.server else time.process_time)
     with patch.object(progress, "ProgressDisplay", trace.begun):
         app([*words, "--json"], standalone_mode=False)
     trace.add("end", None)
@@ -219,7 +225,7 @@ def pace(
     line: Annotated[
         list[str] | None, typer.Option(help="The words of a command on a database that is there; may be repeated.")
     ] = None,
-    by_clock: Annotated[bool, typer.Option(help="Count the clock's seconds, where a server works.")] = False,
+    server: Annotated[int, typer.Option(help="The process of a server, whose seconds count as well.")] = 0,
     traces: Annotated[Path | None, typer.Option(help="Write the traces to this file, as JSON.")] = None,
     threads: Threads = 2,
     memory_limit: Memory = None,
@@ -233,11 +239,11 @@ def pace(
       python -m tests.benchmarks.pace --line "attack clinic.duckdb --policy schema.yml"
     """
     each = [
-        Case(name, size, require, threads, memory_limit, command=word, by_clock=by_clock)
+        Case(name, size, require, threads, memory_limit, command=word, server=server)
         for size in rows or [ADULT_ROWS]
         for name, word in product(algorithm or ["topdown", "bsgi", "mondrian", "cuts", "auto"], command or ["run"])
     ]
-    each = [Case("", 0, line=words, folder=str(Path.cwd()), by_clock=by_clock) for words in line or []] or each
+    each = [Case("", 0, line=words, folder=str(Path.cwd()), server=server) for words in line or []] or each
     found = []
     for case in each:
         typer.echo(f"{case.line or f'{case.command}, {case.algorithm}, {case.rows:,} rows'} …", err=True)

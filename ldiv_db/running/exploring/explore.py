@@ -11,19 +11,19 @@ from typing import Any, get_args
 
 from ldiv_db.database import interrupts
 from ldiv_db.database.attach import named_databases, takes_database
-from ldiv_db.database.context import Context, Listener, Stage, working_engine
+from ldiv_db.database.context import Context, Listener, working_engine
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import Problem, count_phrase, nearest, refuse
+from ldiv_db.database.errors import Problem, nearest, refuse
 from ldiv_db.database.given_queries import EXAMPLE
 from ldiv_db.database.queries import Step
 from ldiv_db.database.requests import asks
+from ldiv_db.database.stages import timed
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.reading import load_policy, said_of_one_table
 from ldiv_db.policy.resolve import QuasiColumn
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.recoding.encode import Coding
 from ldiv_db.recoding.snapshot import bounds_of
-from ldiv_db.running.estimate import unplanned
 from ldiv_db.running.exploring.outcomes import Exploration, VariantOutcome
 from ldiv_db.running.exploring.question import ExploreRequest, Objective
 from ldiv_db.running.exploring.rehearsal import Codes, Job, TablesJob, in_turn, job_of, side_by_side
@@ -32,6 +32,8 @@ from ldiv_db.running.run_spec import resolve_algorithm
 from ldiv_db.running.tables import open_tables
 from ldiv_db.solving.choose import WORK
 
+#: What is shown of variants.
+TRYING = "trying variants"
 #: The work of a rehearsal by algorithm, in that of the quickest; of those that were not measured.
 _SEVERAL, _OTHER = 8, 4
 
@@ -60,8 +62,8 @@ def explore(connection: Any, request: ExploreRequest) -> Exploration:
     with working as engine, named_databases(engine, base.databases, where):
         listener.on_stage("reading the source")
         jobs, source, rows, seeded = (_of_several if base.tables else _of_one)(engine, base, asked, where)
-        work = rows * len(base.quasi_identifiers), len(base.quasi_identifiers)
-        outcomes, interrupted = _rehearse_all(engine, listener, asked.workers, jobs, work)
+        cells = rows * (len(base.quasi_identifiers) or 1)
+        outcomes, interrupted = _rehearse_all(engine, listener, asked.workers, jobs, cells)
     return Exploration(
         source=source,
         rows=rows,
@@ -125,16 +127,15 @@ def _bounds(engine: Engine, coding: Coding) -> Any:
 
 
 def _rehearse_all(
-    engine: Engine, listener: Listener, workers: int | None, jobs: Sequence[Job], work: tuple[int, int]
+    engine: Engine, listener: Listener, workers: int | None, jobs: Sequence[Job], cells: int
 ) -> tuple[list[VariantOutcome], bool]:
     """The outcomes by number, and whether Ctrl-C left some of them out; those that take longest begin first."""
     in_order = sorted(jobs, key=_work_of, reverse=True)
     alone = engine.in_transaction() or any(job.asks_a_view for job in jobs)
     most = 1 if alone else workers or processors()
     found: dict[int, VariantOutcome] = {}
-    trying = f"trying {count_phrase(len(jobs), 'variant', 'variants')}"
-    listener.on_expected([Stage(trying, len(jobs), sum(_seconds(job, *work) for job in jobs))])
-    listener.on_stage(trying)
+    listener.on_expected([timed(TRYING, cells * sum(map(_work_of, jobs)))])
+    listener.on_stage(TRYING)
     tell = _progress_reporter(jobs, listener)
     try:
         with closing(in_turn(engine, in_order) if most == 1 else side_by_side(engine, in_order, most)) as running:
@@ -154,7 +155,7 @@ def _progress_reporter(jobs: Sequence[Job], listener: Listener) -> Callable[[Var
 
     def tell(outcome: VariantOutcome) -> None:
         del left[outcome.variant.number]
-        listener.on_search(f"{len(jobs) - len(left):,} done")
+        listener.on_search(f"{len(jobs) - len(left):,} of {len(jobs):,} done")
         listener.on_progress(total - sum(left.values()), total)
         if listener.on_step:
             listener.on_step(Step(outcome.variant.label, outcome.loss.rows_published if outcome.loss else 0, 0.0))
@@ -178,12 +179,6 @@ def _work_of(job: Job) -> int:
         return 0
     name = job.variant.policy.algorithm.name
     return _SEVERAL if name == "auto" else WORK.get(name, _OTHER)
-
-
-def _seconds(job: Job, cells: int, columns: int) -> float:
-    """About how long a rehearsal takes, by the stages of a run."""
-    name = job.variant.policy.algorithm.name
-    return 0.0 if job.refused else sum(one.seconds for one in unplanned(name, cells, columns))
 
 
 def processors() -> int:
