@@ -181,7 +181,7 @@ def run_on(server, case, engine):
     )
 
 
-@search(2, seed=seeds)
+@search(1, seed=seeds)
 def test_a_statement_finds_what_the_audit_finds(seed, server, tmp_path):
     case = Case(seed, tmp_path, server.plain_names)
     with_engine = Engine(duckdb.connect(config={"threads": 1}))

@@ -39,7 +39,7 @@ def released(seed: int) -> tuple[Any, Any, Any, bool]:
 
 
 #: Seeds of unlike schemas that can be released, three of them judged by each row or by tables of nobody's own.
-UNLIKE = (4, 5, 7, 9, 10)
+UNLIKE = (4, 5, 9, 19, 36)
 
 
 @pytest.mark.parametrize("seed", some([*UNLIKE, *sorted({*range(300)} - {*UNLIKE})], len(UNLIKE)))

@@ -49,7 +49,7 @@ def drawn(draw, con, folder):
     }  # fmt: skip
 
 
-@search(2, seed=seeds)
+@search(1, seed=seeds)
 def test_every_remedy_is_accepted_and_leaves_out_as_many_rows_as_announced(tmp_path, seed):
     """Random policies, most of which are infeasible; changes go through JSON, as a program would read them."""
     with duckdb.connect(":memory:", config={"threads": 1}) as con:
