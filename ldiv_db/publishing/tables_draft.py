@@ -18,18 +18,19 @@ from ldiv_db.database import catalog
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.data_files import Table, Tables
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.names import Relation
+from ldiv_db.database.names import Identifier, Relation, SqlType
 from ldiv_db.database.queries import Where
 from ldiv_db.policy.tables import PolicyTable
 from ldiv_db.publishing.draft import NewClasses, RunDraft
 from ldiv_db.publishing.fingerprints import hash_release
 from ldiv_db.publishing.result import Result
 from ldiv_db.publishing.writing import require_rows, write_rows
+from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.recoding.recode import PUBLISHED
 from ldiv_db.requirements import Requirement
 
-#: The template of all rows of a table.
-_ROWS = "database/list_rows"
+#: The templates of all rows of a table, and of those of a public one.
+_ROWS, _PUBLIC = "database/list_rows", "publishing/list_public"
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,8 @@ class NewTables:
             new, old, there = self.members.get(name), before[name] if before else None, where[name]
             if table.public:
                 target = table.target.model_copy(update={"if_exists": "replace"} if before else {})
-                params = {"rows": self.public[name], "columns": table.keep}
-                yield write_rows(self.engine, there, target, _ROWS, params)
+                params = {"rows": self.public[name], "columns": self._kept(name)}
+                yield write_rows(self.engine, there, target, _PUBLIC, params)
             elif new is None and old is not None and old != there:
                 columns = [column.name for column in columns_of(self.engine, old)]
                 yield write_rows(self.engine, there, table.target, _ROWS, {"rows": old, "columns": columns})
@@ -79,6 +80,12 @@ class NewTables:
                     self.engine.insert(there, PUBLISHED, **params)
             elif new is not None:
                 yield new.write(there, old)
+
+    def _kept(self, name: str) -> list[Renamed]:
+        """What is kept of a public table, in the types that a release has."""
+        types = {column.name.lower(): SqlType(column.published) for column in columns_of(self.engine, self.public[name])}
+        named = [(Identifier(column), types[column.lower()]) for column in self.tables[name].keep]
+        return [Renamed(column, column, cast=kind) for column, kind in named]
 
     def audit(self, where: Tables) -> tuple[list[Audit], list[PublishedTable]]:
         """The audits of new rows, and the tables that they were read from; raises AuditError if one fails."""

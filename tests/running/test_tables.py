@@ -94,8 +94,8 @@ def chain() -> tuple[Any, dict[str, Any], Any]:
         CREATE TABLE notes AS
         SELECT i AS no, 7 + i // 2 AS lab, i + 9 AS memo, CAST(i * 30 % 50 AS DOUBLE) AS minute, 'n' || i AS note
         FROM range(64) t(i);
-        CREATE TABLE wards (ward INT, beds INT, note VARCHAR);
-        INSERT INTO wards VALUES (1, 20, 'x'), (2, 7, 'y')
+        CREATE TABLE wards (ward INT, beds INT, kind ENUM ('acute', 'hospice', 'open'), note VARCHAR);
+        INSERT INTO wards VALUES (1, 20, 'open', 'x'), (2, 7, 'acute', 'y')
     """)
     policy = policy_of(NAMES, individual="id")
     policy["tables"]["patients"]["person"] = "id"
@@ -106,7 +106,8 @@ def chain() -> tuple[Any, dict[str, Any], Any]:
         "source": "notes", "parent": {"lab": "labs"}, "key": "memo", "order": "minute", "sensitive": ["note"],
         "keep": ["no"], "identifiers": ["minute"], "target": target("notes"),
     }  # fmt: skip
-    policy["tables"]["wards"] = {"source": "wards", "public": True, "keep": ["ward", "beds"], "target": target("wards")}
+    kept = ["ward", "beds", "kind"]
+    policy["tables"]["wards"] = {"source": "wards", "public": True, "keep": kept, "target": target("wards")}
     policy["tables"]["wards"]["identifiers"] = ["note"]
     return con, policy, ldiv_db.run(con, policy)
 
@@ -140,9 +141,10 @@ def test_a_key_that_nobody_joins_by_is_left_out(chain: Any) -> None:
     assert "lab" in columns_of(chain[0], "labs") and "memo" not in columns_of(chain[0], "notes")
 
 
-def test_a_public_table_is_published_as_it_is(chain: Any) -> None:
+def test_a_public_table_is_published_as_it_is_but_for_values_that_no_row_has(chain: Any) -> None:
     con, policy, _ = chain
-    assert con.execute("SELECT * FROM published.wards ORDER BY ward").fetchall() == [(1, 20), (2, 7)]
+    rows = con.execute("SELECT *, typeof(kind) FROM published.wards ORDER BY ward").fetchall()
+    assert rows == [(1, 20, "open", "VARCHAR"), (2, 7, "acute", "VARCHAR")]
     unclassified = policy["tables"] | {"wards": policy["tables"]["wards"] | {"identifiers": []}}
     with pytest.raises(PolicyError, match=r"tables\.wards\.source: has a column note"):
         ldiv_db.run(con, policy | {"tables": unclassified})
