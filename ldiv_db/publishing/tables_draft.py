@@ -83,7 +83,8 @@ class NewTables:
 
     def _kept(self, name: str) -> list[Renamed]:
         """What is kept of a public table, in the types that a release has."""
-        types = {column.name.lower(): SqlType(column.published) for column in columns_of(self.engine, self.public[name])}
+        columns = columns_of(self.engine, self.public[name])
+        types = {column.name.lower(): SqlType(column.published) for column in columns}
         named = [(Identifier(column), types[column.lower()]) for column in self.tables[name].keep]
         return [Renamed(column, column, cast=kind) for column, kind in named]
 
