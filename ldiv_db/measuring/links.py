@@ -176,16 +176,18 @@ def _is_of_others(table: ProfiledTable, key: str) -> bool:
 def _furthest(tables: Sequence[ProfiledTable], links: Sequence[Link]) -> list[Link]:
     """The links without those to a key that itself names rows of a table that its values name as well.
 
-    Of two tables with one key, each naming the other's rows, the one is named that is called after people or the key.
+    Of two tables with one key, each naming the other's rows, the one is named that is called after people or the key,
+    or has it as its first.
     A table whose first key names rows of another has no further one, but one that is called after it: a year in which
     few got a prize is none.
     """
     by_name = {table.name: table for table in tables}
     every = {(link.child, link.parent): REASONS.index(link.why) for link in links}
 
-    def rank(key: Key) -> tuple[bool, bool, int]:
+    def rank(key: Key) -> tuple[bool, bool, bool, int]:
         table = by_name[key[0]]
-        return table.tells_people, alike(key[1], "id", table), -list(by_name).index(key[0])
+        is_first = key[1] in table.keys[:1]
+        return table.tells_people, alike(key[1], "id", table), is_first, -list(by_name).index(key[0])
 
     def goes_on(key: Key) -> list[Key]:
         above = [above for below, above in every if below == key]
