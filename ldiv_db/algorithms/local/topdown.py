@@ -86,8 +86,8 @@ class _Rounds:
             if engine.count(ways):
                 flow.step("counts", "count_parts")
                 self._judge("measured", "measure_parts", flow["counts"])
-                self._choose()
-                self._try_parts()
+                if self._choose() or not self.checker.more_is_better:
+                    self._try_parts()
             else:
                 flow.know(chosen=ways)
             dealt: list[tuple[str, str]] = [("weight", DEALT.name)] if self.task.encoded.cells else []
@@ -111,24 +111,33 @@ class _Rounds:
         made = steps.keep(name, flow.path(template), **flow.params(template, margins=margins))
         flow.know(**{name: made})
 
-    def _choose(self) -> None:
-        """The splits that are carried out, and the rows that are given back in them (and in others)."""
+    def _choose(self) -> bool:
+        """The splits that are carried out, and the rows that are given back in them (and in others).
+
+        False if no split has good parts and bad ones: of a node that is not split then no part saves anything.
+        """
         flow, engine = self.flow, self.flow.engine
         with flow.scope("chosen", "taken"):
-            rests = flow.step("rests", "count_rests")
-            if engine.count(rests):
-                self._judge("splits", "list_splits", rests)
+            mixed = engine.count(flow.step("rests", "count_rests")) > 0
+            if mixed:
+                self._judge("splits", "list_splits", flow["rests"])
                 # The fewest rows that make good what stays, for each node's best split that leaves too little.
                 flow.step("recruits", "list_recruits")
-                self._judge("taken", "take_recruits", ("trials", "count_trials"))
-                self._judge("chosen", "choose_splits", ("left", "count_givers"))
-            else:  # no split has good parts and bad ones: nothing is given back
+                if engine.count(flow["recruits"]):
+                    self._judge("taken", "take_recruits", ("trials", "count_trials"))
+                    self._judge("chosen", "choose_splits", ("left", "count_givers"))
+                else:
+                    best = [Where("clean", 1), Where("place", 1)]
+                    chosen = engine.select("chosen", flow["splits"], "split", "node", where=best)
+                    flow.know(chosen=chosen, taken=None)
+            else:  # nothing is given back
                 steps = OneStatement(engine)
                 splits = steps.materialise(
                     "splits", flow.path("list_splits"), **flow.params("list_splits", margins=None)
                 )
                 first = selection(splits, ["split", "node"], [Where("place", 1)])
                 flow.know(chosen=steps.keep("chosen", "database/select_rows", **first), taken=None)
+        return mixed
 
     def _try_parts(self) -> None:
         """Try the nodes without a split once more, part by part; splits that are found are carried out too."""
