@@ -223,8 +223,8 @@ def test_postal_codes_are_known_by_name(con: Any, name: str) -> None:
             ("home", ["Norway", "Denmark", "Kenya"], "country_name"),
             ("nationality", ["NOR", "DNK", None], "country_alpha3"),
             ("ward", ["A01", "B02"], None),
-            ("cause", [f"A{number}" for number in range(200, 290)], "icd10cm"),
-            ("cause", [f"A{number}" for number in range(200, 300)], None),  # A29 is no category
+            ("cause", [f"A{number / 10}" for number in range(200, 290)], "icd10cm"),
+            ("cause", [f"A{number / 10}" for number in range(200, 300)], None),  # A29 is no category
         ],
         2,
     ),
