@@ -53,7 +53,7 @@ def test_a_class_keeps_the_most_rows_that_are_good_together(engine, share, diffe
     shares = engine.materialise("shares", "local/peel/list_shares", dictionary=table, **bounds)
     rows = [(no, code, c) for no, counts in enumerate(classes) for code, c in enumerate(counts, 1) if c]
     columns = {"class_no": "BIGINT", "s1": "INTEGER", "rows": "BIGINT"}
-    limits = Limits(shares, float(difference), Identifier("s1"))
+    limits = Limits(shares, float(difference), share < 1, Identifier("s1"))
     bounded = limits.bound(engine.materialise, engine.load("counts", columns, rows), 2)
     fitted = engine.columns(limits.fit(engine.materialise, bounded, 2))
     most = dict(engine.columns(bounded, "class_no", "bound"))

@@ -97,7 +97,7 @@ def test_nodes_split_as_row_by_row(con, draw):
     splits = splits_of(draw, engine, rows)
     params = {
         "nodes": grouped(engine, rows), "splits": loaded(engine, splits), "l": Value(l), "weight": WEIGHT, "others": (),
-        "wanting": (), **PARAMS,
+        "wanting": (), "cells": None, "width": Value(0), **PARAMS,
     }  # fmt: skip
     split = engine.materialise("split", "bsgi/split_nodes", **params)
     assert expanded(con, split) == halves(rows, l, splits)

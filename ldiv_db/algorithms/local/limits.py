@@ -21,10 +21,14 @@ TRIES = 6
 
 @dataclass(frozen=True)
 class Limits:
-    """`shares` (code, share, most) of the sensitive values, and the most by which all together may exceed theirs."""
+    """`shares` (code, share, most) of the sensitive values, and the most by which all together may exceed theirs.
+
+    A value has a bound of its own where shares are `capped`.
+    """
 
     shares: Relation
     difference: float
+    capped: bool
     key: Identifier
 
     @classmethod
@@ -35,12 +39,13 @@ class Limits:
         axis, promise = task.encoded.sensitive[0], promised_by(task.requirements)
         params = {"share": float(promise.share), "difference": float(promise.difference)}
         shares = task.engine.materialise("shares", "local/peel/list_shares", dictionary=axis.reference, **params)
-        return cls(shares, params["difference"], axis.code)
+        return cls(shares, params["difference"], promise.share < ONE, axis.code)
 
     def bound(self, make: Callable[..., Relation], counts: Relation, least: int) -> Relation:
         """The counts of classes that may keep as many rows as `least`, and how many: no others do with fewer rows."""
         params = {"shares": self.shares, "difference": self.difference, "key": self.key, "least": max(least, 2)}
-        return make("bounded", "local/peel/bound_classes", counts=counts, **params)
+        asked = {"near": self.difference < ONE, "capped": self.capped}
+        return make("bounded", "local/peel/bound_classes", counts=counts, **params, **asked)
 
     def fit(self, make: Callable[..., Relation], bounded: Relation, least: int) -> Relation:
         """(class_no, the code, rows): what classes with these bounds keep, if it is as many as `least`."""

@@ -119,4 +119,4 @@ def _swap(state: Improving, assigned: Relation, orders: Sequence[Sequence[Measur
 
 
 #: Rows flow to near classes that cost less.
-FLOWS = Pass("flows", lambda task: FLOW_ROUNDS, in_orders(ORDERS, _flow_round), price=9, small_only=True)
+FLOWS = Pass("flows", lambda task: FLOW_ROUNDS, in_orders(ORDERS, _flow_round), price=10, small_only=True)
