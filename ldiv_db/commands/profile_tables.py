@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +105,7 @@ def profile_release(
         return ReleaseProfile(tables, started, expected, [*said, *(f"note: {one}" for one in left_out)])
     listener.on_stage(LINKING)
     links = find_links(engine, tables)
-    started, said = _accepted(engine, tables, links, folder, lasts, listener)
+    started, said = _accepted(partial(_less, engine, tables, links, folder, lasts, listener))
     return ReleaseProfile(started.tables or tables, started, None, [*left_out, *said])
 
 
@@ -118,20 +119,12 @@ class _Tried:
     is_refused: bool = True
 
 
-def _accepted(
-    engine: Engine,
-    tables: Sequence[ProfiledTable],
-    links: Sequence[Link],
-    folder: Path,
-    lasts: bool,
-    listener: Listener,
-) -> tuple[Started, list[str]]:
+def _accepted(less: Callable[[Known], _Tried]) -> tuple[Started, list[str]]:
     """A policy that `ldiv plan` accepts, with what it says: of `known: 1` where `all` loses most rows, and more."""
-    given = engine, tables, links, folder, lasts, listener
-    whole = _less(*given, "all")
+    whole = less("all")
     if whole.share <= _MUCH or whole.started.starter is None:
         return whole.started, whole.said
-    one = _less(*given, 1)
+    one = less(1)
     if one.share >= whole.share:
         return whole.started, whole.said
     how = "people cannot meet the policy" if whole.is_refused else f"{whole.share:.0%} of the rows would be left out"
